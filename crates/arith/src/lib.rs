@@ -1,0 +1,1 @@
+//! What one lane computes: integer, floating-point, conversion and special-function arithmetic, bit for bit.

@@ -1,0 +1,3 @@
+//! The `warploom` command.
+
+fn main() {}

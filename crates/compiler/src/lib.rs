@@ -1,0 +1,1 @@
+//! Passes over ir, instruction selection, register allocation, emission to isa.

@@ -1,0 +1,3 @@
+//! Runs truth directories against the compiler and the engines.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Memory, modules, launches: the Rust API of the machine.

@@ -1,0 +1,1 @@
+//! Typed SSA over a control-flow graph, neutral to front ends.

@@ -1,0 +1,1 @@
+//! The machine's instruction table, binary encoding, text form and program image.

@@ -1,0 +1,1 @@
+//! What instructions compute: warps, lanes, divergence, memory spaces.
