@@ -1,1 +1,3 @@
 //! Passes over ir, instruction selection, register allocation, emission to isa.
+
+pub mod analysis;

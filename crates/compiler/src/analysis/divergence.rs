@@ -1,0 +1,266 @@
+//! Which values are the same in all lanes of a warp, and which branches all lanes take together.
+//!
+//! The answer errs towards divergent. A value is *uniform* when every lane that executes its definition together gets
+//! the same bits and no lane can hold an older copy: a value that leaves a loop which lanes leave in different
+//! iterations is divergent, and so is a parameter of a block where paths of a divergent branch may meet.
+
+use super::PostDominators;
+use ir::{AddrOf, BarMode, Block, Function, InstId, Op, Order, SReg, Space, Terminator, Value, VoteMode};
+
+pub struct Divergence {
+    values: Vec<bool>,
+    branches: Vec<bool>,
+}
+
+impl Divergence {
+    pub fn new(f: &Function, post: &PostDominators) -> Self {
+        let mut w = Walk {
+            f,
+            post,
+            preds: f.predecessors(),
+            users: users(f),
+            found: Divergence { values: vec![false; f.values.len()], branches: vec![false; f.blocks.len()] },
+            work: Vec::new(),
+        };
+        for &v in &f.param_values {
+            w.mark(v);
+        }
+        for &b in &f.layout {
+            for &i in &f.block(b).insts {
+                w.visit_inst(i);
+            }
+        }
+        while let Some(v) = w.work.pop() {
+            for user in w.users[v.index()].clone() {
+                match user {
+                    User::Inst(i, _) => w.visit_inst(i),
+                    User::Param(p) => w.mark(p),
+                    User::Branch(b) => w.visit_branch(b),
+                }
+            }
+        }
+        w.found
+    }
+
+    pub fn is_divergent(&self, v: Value) -> bool {
+        self.values[v.index()]
+    }
+
+    pub fn is_uniform(&self, v: Value) -> bool {
+        !self.is_divergent(v)
+    }
+
+    /// Lanes of a warp may leave `b` to different blocks.
+    pub fn branch_diverges(&self, b: Block) -> bool {
+        self.branches[b.index()]
+    }
+}
+
+#[derive(Clone, Copy)]
+enum User {
+    Inst(InstId, Block),
+    Param(Value),
+    Branch(Block),
+}
+
+fn users(f: &Function) -> Vec<Vec<User>> {
+    let mut users = vec![Vec::new(); f.values.len()];
+    for &b in &f.layout {
+        for &i in &f.block(b).insts {
+            for v in f.inst_values(i) {
+                users[v.index()].push(User::Inst(i, b));
+            }
+        }
+        let term = &f.block(b).term;
+        match term {
+            Terminator::Branch { cond: v, uniform: false, .. }
+            | Terminator::Switch { index: v, uniform: false, .. } => {
+                users[v.index()].push(User::Branch(b));
+            }
+            _ => {}
+        }
+        for call in term.calls() {
+            for (&arg, &param) in call.args.iter().zip(&f.block(call.block).params) {
+                users[arg.index()].push(User::Param(param));
+            }
+        }
+    }
+    users
+}
+
+struct Walk<'a> {
+    f: &'a Function,
+    post: &'a PostDominators,
+    preds: Vec<smallvec::SmallVec<[Block; 2]>>,
+    users: Vec<Vec<User>>,
+    found: Divergence,
+    work: Vec<Value>,
+}
+
+impl Walk<'_> {
+    fn mark(&mut self, v: Value) {
+        if !std::mem::replace(&mut self.found.values[v.index()], true) {
+            self.work.push(v);
+        }
+    }
+
+    fn visit_inst(&mut self, i: InstId) {
+        let f = self.f;
+        let inst = f.inst(i);
+        let divergent = |v: &Value| self.found.values[v.index()];
+        let inputs = inst.args.iter().any(divergent) || inst.guard.is_some_and(|g| divergent(&g.value));
+        let results: &[Value] = &inst.results;
+        // The members of a warp operation get one answer when they name the same members.
+        let by_mask = |mask: usize| inst.args.get(mask).is_none_or(divergent) || inst.guard.is_some();
+        let all = match inst.op {
+            Op::SReg(r) => is_lane_register(r),
+            Op::Load(a) => {
+                inputs || a.order != Order::Weak || matches!(a.space, Space::Local | Space::Generic)
+            }
+            Op::Addr(AddrOf::Slot(_), _) => false,
+            Op::Atom(_) | Op::Shfl(_) | Op::MatchAny | Op::Call(_) | Op::CallIndirect | Op::Syscall(_) => {
+                true
+            }
+            Op::Alloca { .. } | Op::StackSave => true,
+            Op::Vote(VoteMode::All | VoteMode::Any | VoteMode::Uni | VoteMode::Ballot) => by_mask(1),
+            Op::MatchAll | Op::Redux(_) => by_mask(1),
+            Op::Elect => {
+                if by_mask(0) {
+                    true
+                } else {
+                    if let Some(&elected) = results.get(1) {
+                        self.mark(elected);
+                    }
+                    return;
+                }
+            }
+            Op::ActiveMask => inst.guard.is_some(),
+            Op::Bar { mode: BarMode::RedPopc | BarMode::RedAnd | BarMode::RedOr, .. } => inst.guard.is_some(),
+            _ => inputs,
+        };
+        if all {
+            for &r in results {
+                self.mark(r);
+            }
+        }
+    }
+
+    fn visit_branch(&mut self, b: Block) {
+        if std::mem::replace(&mut self.found.branches[b.index()], true) {
+            return;
+        }
+        // Everything lanes can run before they are together again.
+        let join = self.post.ipdom(b);
+        let mut region = vec![false; self.f.blocks.len()];
+        let mut blocks: Vec<Block> = Vec::new();
+        let mut stack: Vec<Block> = self.f.successors(b).to_vec();
+        while let Some(s) = stack.pop() {
+            if std::mem::replace(&mut region[s.index()], true) {
+                continue;
+            }
+            blocks.push(s);
+            if Some(s) != join {
+                stack.extend(self.f.successors(s));
+            }
+        }
+        for &s in &blocks {
+            if self.preds[s.index()].len() > 1 {
+                for &p in &self.f.block(s).params {
+                    self.mark(p);
+                }
+            }
+        }
+        // The branch is in a cycle of its own region: lanes go round different numbers of times, so what is computed
+        // in the region differs among them where it is read at the join or later.
+        if region[b.index()] {
+            let inside = |x: Block| region[x.index()] && Some(x) != join;
+            for &s in blocks.iter().filter(|&&s| Some(s) != join) {
+                let data = self.f.block(s);
+                let defined =
+                    data.insts.iter().flat_map(|&i| self.f.inst(i).results.iter()).chain(&data.params);
+                for &v in defined {
+                    let leaves = self.users[v.index()].iter().any(|u| match *u {
+                        User::Inst(_, at) | User::Branch(at) => !inside(at),
+                        User::Param(p) => match self.f.def(p) {
+                            ir::ValueDef::BlockParam(at, _) => !inside(at),
+                            _ => true,
+                        },
+                    });
+                    if leaves {
+                        self.mark(v);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Differs between the lanes of a warp, or between two reads of it.
+fn is_lane_register(r: SReg) -> bool {
+    use SReg::*;
+    r.is_volatile()
+        || matches!(r, Tid(_) | LaneId | LaneMaskEq | LaneMaskLe | LaneMaskLt | LaneMaskGe | LaneMaskGt)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ir::{Access, FunctionBuilder, FunctionKind, IntCmp, Scalar, Type};
+
+    fn analyse(f: &Function) -> Divergence {
+        Divergence::new(f, &PostDominators::new(f))
+    }
+
+    #[test]
+    fn a_join_of_a_divergent_branch_is_divergent_and_a_uniform_one_is_not() {
+        for (register, expected) in [(SReg::Tid(0), true), (SReg::Ctaid(0), false)] {
+            let mut b = FunctionBuilder::new(Function::new("f", FunctionKind::Entry));
+            let x = b.declare_var(Type::B32);
+            let id = b.ins(Op::SReg(register), &[], Type::B32);
+            let zero = b.iconst(Type::B32, 0);
+            let p = b.ins(Op::ICmp { cmp: IntCmp::Eq, signed: false }, &[id, zero], Type::P);
+            let [t, e, join] = [(); 3].map(|()| b.create_block());
+            b.branch(p, t, e, false);
+            for (block, bits) in [(t, 1), (e, 2)] {
+                b.switch_to(block);
+                let v = b.iconst(Type::B32, bits);
+                b.def_var(x, v);
+                b.jump(join);
+            }
+            b.switch_to(join);
+            let v = b.use_var(x);
+            let entry = b.func.entry();
+            b.terminate(Terminator::Exit);
+            let f = b.finish();
+            let d = analyse(&f);
+            assert_eq!((d.is_divergent(v), d.branch_diverges(entry)), (expected, expected));
+        }
+    }
+
+    #[test]
+    fn a_counter_read_after_a_loop_with_a_divergent_exit_is_divergent() {
+        let mut b = FunctionBuilder::new(Function::new("f", FunctionKind::Entry));
+        let i = b.declare_var(Type::B32);
+        let limit = b.ins(Op::SReg(SReg::Tid(0)), &[], Type::B32);
+        let zero = b.iconst(Type::B32, 0);
+        let one = b.iconst(Type::B32, 1);
+        b.def_var(i, zero);
+        let [head, end] = [(); 2].map(|()| b.create_block());
+        b.jump(head);
+        b.switch_to(head);
+        let old = b.use_var(i);
+        let next = b.ins(Op::Add, &[old, one], Type::B32);
+        b.def_var(i, next);
+        let invariant = b.ins(Op::Add, &[one, one], Type::B32);
+        let p = b.ins(Op::ICmp { cmp: IntCmp::Lt, signed: false }, &[next, limit], Type::P);
+        b.branch(p, head, end, false);
+        b.switch_to(end);
+        let out = b.iconst(Type::B64, 0);
+        b.effect(Op::Store(Access::plain(Space::Global, Scalar::U32)), &[out, next], None);
+        b.terminate(Terminator::Exit);
+        let f = b.finish();
+        let d = analyse(&f);
+        assert!(d.is_divergent(next));
+        assert!(d.is_uniform(invariant) && d.is_uniform(one));
+    }
+}

@@ -1,0 +1,11 @@
+//! Facts about a function that passes and the back end ask for.
+
+pub mod divergence;
+pub mod domtree;
+pub mod loops;
+pub mod postdom;
+
+pub use divergence::Divergence;
+pub use domtree::DomTree;
+pub use loops::{Loop, LoopId, Loops};
+pub use postdom::PostDominators;
