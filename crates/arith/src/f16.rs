@@ -1,0 +1,112 @@
+//! f16 arithmetic on bit patterns. Use [`crate::half::map2`] and its like for the packed forms.
+//!
+//! Operations run in f32: products of two f16 are exact there, sums have enough bits for a second rounding to be
+//! harmless, and `fma` rounds its sum to odd first.
+
+use crate::half::{HalfMode, NAN, SIGN, shared_operations, sum_to_odd};
+use crate::{FCmp, MinMax, Round, mufu};
+
+shared_operations!(0x7c00, 0x3c00);
+
+/// The exact f32 value; a NaN stays some NaN.
+#[inline(always)]
+pub fn to_f32(a: u16) -> f32 {
+    let magnitude = (a as u32 & 0x7fff) << 13;
+    let exponent = magnitude & 0x0f80_0000;
+    let rebased = magnitude + (112 << 23);
+    let special = rebased + (112 << 23);
+    // A denormal is what lies above 2^-14 once the hidden bit is put in its place.
+    let denormal = (f32::from_bits(rebased + (1 << 23)) - f32::from_bits(113 << 23)).to_bits();
+    let bits = if exponent == 0x0f80_0000 { special } else { rebased };
+    let bits = if exponent == 0 { denormal } else { bits };
+    f32::from_bits(bits | (a as u32 & 0x8000) << 16)
+}
+
+/// Rounds f32 bits to f16 in any direction; NaN gives the canonical one.
+#[inline(always)]
+pub fn from_f32(a: u32, round: Round) -> u16 {
+    let negative = a >> 31 != 0;
+    let magnitude = a & 0x7fff_ffff;
+    let field = magnitude >> 23;
+    let significand = (magnitude & 0x007f_ffff) | if field != 0 { 0x0080_0000 } else { 0 };
+    let deficit = 113u32.saturating_sub(field);
+    let shift = if deficit > 18 { 31 } else { 13 + deficit };
+    let base = if field > 113 { (field - 113) << 10 } else { 0 };
+    let kept = significand >> shift;
+    let ones = (1u32 << shift) - 1;
+    let bias = match round {
+        Round::Rn => (ones >> 1) + (kept & 1),
+        Round::Rz => 0,
+        Round::Rm => {
+            if negative {
+                ones
+            } else {
+                0
+            }
+        }
+        Round::Rp => {
+            if negative {
+                0
+            } else {
+                ones
+            }
+        }
+    };
+    let r = base + ((significand + bias) >> shift);
+    let overflow = match round {
+        Round::Rn => 0x7c00,
+        Round::Rz => 0x7bff,
+        Round::Rm => {
+            if negative {
+                0x7c00
+            } else {
+                0x7bff
+            }
+        }
+        Round::Rp => {
+            if negative {
+                0x7bff
+            } else {
+                0x7c00
+            }
+        }
+    };
+    let r = if r >= 0x7c00 { overflow } else { r };
+    let r = if magnitude == 0x7f80_0000 { 0x7c00 } else { r };
+    let r = r | (a >> 16 & 0x8000);
+    (if magnitude > 0x7f80_0000 { NAN as u32 } else { r }) as u16
+}
+
+#[inline(always)]
+pub fn add(a: u16, b: u16, mode: HalfMode) -> u16 {
+    let r = to_f32(flush(a, mode.ftz)) + to_f32(flush(b, mode.ftz));
+    finish(from_f32(r.to_bits(), Round::Rn), mode)
+}
+
+#[inline(always)]
+pub fn mul(a: u16, b: u16, mode: HalfMode) -> u16 {
+    let r = to_f32(flush(a, mode.ftz)) * to_f32(flush(b, mode.ftz));
+    finish(from_f32(r.to_bits(), Round::Rn), mode)
+}
+
+#[inline(always)]
+pub fn fma(a: u16, b: u16, c: u16, mode: HalfMode) -> u16 {
+    let product = to_f32(flush(a, mode.ftz)) * to_f32(flush(b, mode.ftz));
+    let r = sum_to_odd(product, to_f32(flush(c, mode.ftz)));
+    finish(from_f32(r.to_bits(), Round::Rn), mode)
+}
+
+/// `ex2.approx`: the f32 unit's result cut to f16.
+#[inline(always)]
+pub fn ex2(a: u16) -> u16 {
+    let r = mufu::ex2(to_f32(a).to_bits());
+    let cut = from_f32(r, Round::Rz);
+    // Results of 2^16 and more are infinite although the cut would stay finite.
+    if (r & 0x7fff_ffff >= 0x4780_0000) & (cut != NAN) { INFINITY } else { cut }
+}
+
+/// `tanh.approx`: the f32 unit's result cut to f16.
+#[inline(always)]
+pub fn tanh(a: u16) -> u16 {
+    from_f32(mufu::tanh(to_f32(a).to_bits()), Round::Rz)
+}

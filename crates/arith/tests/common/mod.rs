@@ -1,0 +1,136 @@
+//! The instruction vectors: forms, their operands from seeds, and the results that an H200 gave.
+
+use std::io::Read;
+
+pub const COUNT: usize = 1024;
+
+pub struct Form {
+    pub text: String,
+    pub result: String,
+    pub operands: Vec<String>,
+    pub seed: u64,
+    pub offset: usize,
+}
+
+pub fn unpack(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    ruzstd::decoding::StreamingDecoder::new(bytes)
+        .expect("zstd frame")
+        .read_to_end(&mut out)
+        .expect("zstd data");
+    out
+}
+
+pub fn forms(json: &[u8]) -> Vec<Form> {
+    let rows: serde_json::Value = serde_json::from_slice(json).expect("forms");
+    let text = |v: &serde_json::Value| v.as_str().expect("text").to_owned();
+    rows.as_array()
+        .expect("rows")
+        .iter()
+        .map(|row| Form {
+            text: text(&row["text"]),
+            result: text(&row["result"]),
+            operands: row["operands"].as_array().expect("operands").iter().map(text).collect(),
+            seed: row["seed"].as_u64().expect("seed"),
+            offset: row["offset"].as_u64().expect("offset") as usize,
+        })
+        .collect()
+}
+
+pub fn width(kind: &str) -> usize {
+    match kind {
+        "u8" | "s8" => 8,
+        "u16" | "s16" | "b16" => 16,
+        "u64" | "s64" | "b64" | "f64" => 64,
+        _ => 32,
+    }
+}
+
+fn splitmix(seed: u64, i: u64) -> u64 {
+    let z =
+        (i + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(seed.wrapping_mul(0xD1B5_4A32_D192_ED03));
+    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+fn edges(kind: &str) -> &'static [u64] {
+    match (kind, width(kind)) {
+        ("b16", _) => &[
+            0, 0x8000, 1, 0x8001, 0x03FF, 0x0400, 0x3C00, 0xBC00, 0x7BFF, 0x7C00, 0xFC00, 0x7E00, 0x3F80,
+            0x7F80, 0xFF80, 0x7FC0,
+        ],
+        ("f32", _) => &[
+            0, 0x80000000, 1, 0x80000001, 0x007FFFFF, 0x00800000, 0x3F800000, 0xBF800000, 0x3F000000,
+            0x4B800000, 0x4F000000, 0xCF000000, 0x5F000000, 0x7F7FFFFF, 0xFF7FFFFF, 0x7F800000, 0xFF800000,
+            0x7FC00000, 0x7F800001, 0xFFC00000,
+        ],
+        ("f64", _) => &[
+            0,
+            1 << 63,
+            1,
+            (1 << 63) + 1,
+            0x000FFFFFFFFFFFFF,
+            0x0010000000000000,
+            0x3FF0000000000000,
+            0xBFF0000000000000,
+            0x3FE0000000000000,
+            0x41E0000000000000,
+            0x43E0000000000000,
+            0x36A0000000000000,
+            0x47EFFFFFF0000000,
+            0x7FEFFFFFFFFFFFFF,
+            0x7FF0000000000000,
+            0xFFF0000000000000,
+            0x7FF8000000000000,
+            0x7FF0000000000001,
+        ],
+        (_, 8) => &[0, 1, 2, 0x7F, 0x80, 0x81, 0xFE, 0xFF],
+        (_, 16) => &[0, 1, 2, 0x7FFF, 0x8000, 0x8001, 0xFFFE, 0xFFFF],
+        (_, 32) => &[0, 1, 2, 31, 32, 33, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFE, 0xFFFFFFFF],
+        _ => &[
+            0,
+            1,
+            2,
+            63,
+            64,
+            65,
+            0x7FFFFFFFFFFFFFFF,
+            0x8000000000000000,
+            0x8000000000000001,
+            0xFFFFFFFFFFFFFFFE,
+            0xFFFFFFFFFFFFFFFF,
+        ],
+    }
+}
+
+/// Operand `i` of a type and seed.
+pub fn operand(kind: &str, seed: u64, i: usize) -> u64 {
+    let z = splitmix(seed, i as u64);
+    let raw = splitmix(seed + 4, i as u64);
+    let unit = (raw >> 40) as f64 / f64::from(1 << 24);
+    let value = match z >> 60 {
+        0..=3 => {
+            let edges = edges(kind);
+            edges[(z >> 32 & 0xFFFF) as usize % edges.len()]
+        }
+        4..=7 => match kind {
+            "f32" => u64::from(((unit * 200.0 - 100.0) as f32).to_bits()),
+            "f64" => (unit * 200.0 - 100.0).to_bits(),
+            // Multiples of 2^-21 below 4 have at most 23 bits: exact in f32, so this rounds once.
+            "b16" => u64::from(arith::f16::from_f32(((unit * 8.0 - 4.0) as f32).to_bits(), arith::Round::Rn)),
+            _ => (raw % 128).wrapping_sub(64),
+        },
+        _ => raw,
+    };
+    value & (u64::MAX >> (64 - width(kind)))
+}
+
+/// Result `i` of a form.
+pub fn result(data: &[u8], form: &Form, i: usize) -> u64 {
+    let bytes = width(&form.result) / 8;
+    let at = form.offset + i * bytes;
+    let mut word = [0; 8];
+    word[..bytes].copy_from_slice(&data[at..at + bytes]);
+    u64::from_le_bytes(word)
+}
