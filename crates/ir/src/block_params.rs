@@ -49,7 +49,8 @@ pub fn remove_trivial(func: &mut Function) -> usize {
         return 0;
     }
     for b in func.layout.clone() {
-        let keep: SmallVec<[bool; 8]> = func.block(b).params.iter().map(|p| map[p.index()].is_none()).collect();
+        let keep: SmallVec<[bool; 8]> =
+            func.block(b).params.iter().map(|p| map[p.index()].is_none()).collect();
         if keep.iter().all(|&k| k) {
             continue;
         }

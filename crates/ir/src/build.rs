@@ -110,7 +110,13 @@ impl FunctionBuilder {
     }
 
     /// Appends an operation and returns its results.
-    pub fn ins_multi(&mut self, op: Op, args: &[Value], results: &[Type], guard: Option<Guard>) -> Vec<Value> {
+    pub fn ins_multi(
+        &mut self,
+        op: Op,
+        args: &[Value],
+        results: &[Type],
+        guard: Option<Guard>,
+    ) -> Vec<Value> {
         let i = self.func.make_inst(op, args, results, guard, self.loc);
         self.func.block_mut(self.current).insts.push(i);
         self.func.inst(i).results.to_vec()

@@ -51,9 +51,18 @@ impl BlockCall {
 pub enum Terminator {
     Jump(BlockCall),
     /// `uniform`: the program promises that a warp does not diverge here (`bra.uni`).
-    Branch { cond: Value, then: BlockCall, otherwise: BlockCall, uniform: bool },
+    Branch {
+        cond: Value,
+        then: BlockCall,
+        otherwise: BlockCall,
+        uniform: bool,
+    },
     /// By index (B32); an index past the table is undefined and faults.
-    Switch { index: Value, targets: Vec<BlockCall>, uniform: bool },
+    Switch {
+        index: Value,
+        targets: Vec<BlockCall>,
+        uniform: bool,
+    },
     /// From a device function, with its results.
     Return(SmallVec<[Value; 2]>),
     /// The thread ends.
@@ -277,10 +286,20 @@ impl Function {
     }
 
     /// Makes an instruction with fresh results; the caller puts it into a block.
-    pub fn make_inst(&mut self, op: Op, args: &[Value], results: &[Type], guard: Option<Guard>, loc: LocId) -> InstId {
+    pub fn make_inst(
+        &mut self,
+        op: Op,
+        args: &[Value],
+        results: &[Type],
+        guard: Option<Guard>,
+        loc: LocId,
+    ) -> InstId {
         let id = InstId::new(self.insts.len());
-        let results =
-            results.iter().enumerate().map(|(n, &ty)| self.new_value(ty, ValueDef::Inst(id, n as u32))).collect();
+        let results = results
+            .iter()
+            .enumerate()
+            .map(|(n, &ty)| self.new_value(ty, ValueDef::Inst(id, n as u32)))
+            .collect();
         self.insts.push(InstData { op, args: args.into(), results, guard, loc });
         id
     }

@@ -15,8 +15,8 @@
 //!   honours; [`Op::is_pure`] says what may be moved, duplicated or removed freely.
 //! - **Contraction**: a float `add`, `sub` or `mul` with `contract` set may be fused as the compiler's rule says.
 
-pub mod build;
 pub mod block_params;
+pub mod build;
 pub mod entity;
 pub mod function;
 pub mod module;
@@ -25,11 +25,15 @@ pub mod print;
 pub mod types;
 pub mod validate;
 
-pub use build::FunctionBuilder;
 pub use block_params::remove_trivial;
+pub use build::FunctionBuilder;
 pub use entity::{Block, FuncId, GlobalId, InstId, LocId, SlotId, Value, Var};
-pub use function::{BlockCall, BlockData, Function, FunctionKind, Guard, InstData, Launch, StackSlot, Terminator, ValueDef};
-pub use module::{FileId, Global, GlobalSpace, InitPiece, Linkage, Location, Module, Param, SourceLine, SymbolRef};
+pub use function::{
+    BlockCall, BlockData, Function, FunctionKind, Guard, InstData, Launch, StackSlot, Terminator, ValueDef,
+};
+pub use module::{
+    FileId, Global, GlobalSpace, InitPiece, Linkage, Location, Module, Param, SourceLine, SymbolRef,
+};
 pub use op::*;
 pub use types::{Scalar, Type};
 pub use validate::{Invalid, dominators, validate};

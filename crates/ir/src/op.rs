@@ -221,7 +221,15 @@ pub struct Access {
 impl Access {
     /// A plain access of one element.
     pub fn plain(space: Space, elem: Scalar) -> Self {
-        Access { space, elem, count: 1, cache: CacheOp::Default, order: Order::Weak, scope: Scope::Cta, offset: 0 }
+        Access {
+            space,
+            elem,
+            count: 1,
+            cache: CacheOp::Default,
+            order: Order::Weak,
+            scope: Scope::Cta,
+            offset: 0,
+        }
     }
 
     /// Bytes moved by one thread.
@@ -367,7 +375,10 @@ impl SReg {
     /// Reading it twice may give two values.
     pub fn is_volatile(self) -> bool {
         use SReg::*;
-        matches!(self, Clock | ClockHi | Clock64 | Pm(_) | Pm64(_) | GlobalTimer | GlobalTimerLo | GlobalTimerHi)
+        matches!(
+            self,
+            Clock | ClockHi | Clock64 | Pm(_) | Pm64(_) | GlobalTimer | GlobalTimerLo | GlobalTimerHi
+        )
     }
 
     pub fn is_wide(self) -> bool {
@@ -408,38 +419,73 @@ pub enum Op {
     /// (a, b, borrow-in: P) -> (difference, borrow-out: P): a - b - borrow
     SubBorrow,
     Mul,
-    MulHi { signed: bool },
+    MulHi {
+        signed: bool,
+    },
     /// B16 x B16 -> B32, B32 x B32 -> B64
-    MulWide { signed: bool },
-    Div { signed: bool },
-    Rem { signed: bool },
-    Min { signed: bool },
-    Max { signed: bool },
+    MulWide {
+        signed: bool,
+    },
+    Div {
+        signed: bool,
+    },
+    Rem {
+        signed: bool,
+    },
+    Min {
+        signed: bool,
+    },
+    Max {
+        signed: bool,
+    },
     Abs,
     Neg,
     /// |a - b| of the true difference, cut to the width.
-    AbsDiff { signed: bool },
+    AbsDiff {
+        signed: bool,
+    },
     /// B32 or B64 -> B32
     Popc,
     Clz,
     Brev,
     /// B32 or B64 -> B32
-    Bfind { signed: bool, shift_amount: bool },
+    Bfind {
+        signed: bool,
+        shift_amount: bool,
+    },
     /// (a, position: B32, length: B32)
-    Bfe { signed: bool },
+    Bfe {
+        signed: bool,
+    },
     /// (a inserted into b, b, position: B32, length: B32)
     Bfi,
     /// (mask, base, offset)
     Fns,
     /// (a, b: B32)
-    Szext { signed: bool, wrap: bool },
-    Bmsk { wrap: bool },
-    Dp4a { a_signed: bool, b_signed: bool },
-    Dp2a { a_signed: bool, b_signed: bool, hi: bool },
+    Szext {
+        signed: bool,
+        wrap: bool,
+    },
+    Bmsk {
+        wrap: bool,
+    },
+    Dp4a {
+        a_signed: bool,
+        b_signed: bool,
+    },
+    Dp2a {
+        a_signed: bool,
+        b_signed: bool,
+        hi: bool,
+    },
     /// Packed 16-bit lanes in a B32.
     Add16x2,
-    Min16x2 { signed: bool },
-    Max16x2 { signed: bool },
+    Min16x2 {
+        signed: bool,
+    },
+    Max16x2 {
+        signed: bool,
+    },
     /// (a, b, c) -> B32, described by `arith`'s video descriptor bits.
     Video(u32),
 
@@ -455,7 +501,10 @@ pub enum Op {
     ShrU,
     ShrS,
     /// shf: (lo, hi, count) -> B32
-    Funnel { left: bool, wrap: bool },
+    Funnel {
+        left: bool,
+        wrap: bool,
+    },
     Prmt(PrmtMode),
     /// Low half of a B32, or low word of a B64.
     TruncLo,
@@ -468,11 +517,22 @@ pub enum Op {
 
     // --- comparison ----------------------------------------------------------------------------------------------
     /// -> P
-    ICmp { cmp: IntCmp, signed: bool },
+    ICmp {
+        cmp: IntCmp,
+        signed: bool,
+    },
     /// -> P; F16, Bf16, F32 or F64
-    FCmp { cmp: FloatCmp, ty: Scalar, ftz: bool },
+    FCmp {
+        cmp: FloatCmp,
+        ty: Scalar,
+        ftz: bool,
+    },
     /// Packed halves -> (P of the low half, P of the high half)
-    FCmp2 { cmp: FloatCmp, ty: Scalar, ftz: bool },
+    FCmp2 {
+        cmp: FloatCmp,
+        ty: Scalar,
+        ftz: bool,
+    },
     /// (condition: P, if true, if false)
     Select,
 
@@ -481,31 +541,74 @@ pub enum Op {
     FSub(Float),
     FMul(Float),
     /// Product with output scale (f32, round to nearest).
-    FMulScaled { ftz: bool, scale: Scale },
+    FMulScaled {
+        ftz: bool,
+        scale: Scale,
+    },
     FFma(Float),
     /// a / b, IEEE (F32, F64).
-    FDiv { ty: Scalar, round: Round, ftz: bool },
-    FRcp { ty: Scalar, round: Round, ftz: bool },
-    FSqrt { ty: Scalar, round: Round, ftz: bool },
+    FDiv {
+        ty: Scalar,
+        round: Round,
+        ftz: bool,
+    },
+    FRcp {
+        ty: Scalar,
+        round: Round,
+        ftz: bool,
+    },
+    FSqrt {
+        ty: Scalar,
+        round: Round,
+        ftz: bool,
+    },
     /// f32 approximate functions, f16/bf16 `ex2` and `tanh` (packed too), `rcp`/`rsqrt.approx{.ftz}.f64`.
-    Approx { f: ApproxFn, ty: Scalar, ftz: bool },
+    Approx {
+        f: ApproxFn,
+        ty: Scalar,
+        ftz: bool,
+    },
     Mufu(MufuFn),
     /// PTX `neg`, `abs`: NaN becomes canonical for f32 and half types.
-    FNeg { ty: Scalar, ftz: bool },
-    FAbs { ty: Scalar, ftz: bool },
-    FMin { ty: Scalar, ftz: bool, nan: bool, xorsign_abs: bool },
-    FMax { ty: Scalar, ftz: bool, nan: bool, xorsign_abs: bool },
+    FNeg {
+        ty: Scalar,
+        ftz: bool,
+    },
+    FAbs {
+        ty: Scalar,
+        ftz: bool,
+    },
+    FMin {
+        ty: Scalar,
+        ftz: bool,
+        nan: bool,
+        xorsign_abs: bool,
+    },
+    FMax {
+        ty: Scalar,
+        ftz: bool,
+        nan: bool,
+        xorsign_abs: bool,
+    },
     /// Sign of a, magnitude of b.
-    Copysign { ty: Scalar },
+    Copysign {
+        ty: Scalar,
+    },
     /// -> P
-    Testp { property: TestProperty, ty: Scalar },
+    Testp {
+        property: TestProperty,
+        ty: Scalar,
+    },
 
     // --- conversion ----------------------------------------------------------------------------------------------
     Cvt(Cvt),
     /// (a to the upper half, b to the lower): two f32 to F16x2, Bf16x2, E4m3x2 or E5m2x2.
     CvtPack(Cvt),
     /// cvt.pack.sat: (a, b, [c]) two s32 saturated to `to` and packed; with 8-bit results c supplies the upper half.
-    CvtPackInt { to: Scalar, with_c: bool },
+    CvtPackInt {
+        to: Scalar,
+        with_c: bool,
+    },
 
     // --- memory --------------------------------------------------------------------------------------------------
     /// (address) -> `count` values of the element's width
@@ -516,7 +619,10 @@ pub enum Op {
     Atom(Atom),
     /// (address, data)
     Red(Atom),
-    Fence { order: Order, scope: Scope },
+    Fence {
+        order: Order,
+        scope: Scope,
+    },
     /// (address)
     Hint(Hint, Space),
     /// Generic address from an address of the space (B64 -> B64).
@@ -526,7 +632,9 @@ pub enum Op {
     /// (generic address: B64) -> P
     IsSpace(Space),
     /// (bytes: B64 or B32, -) -> address in local space; frees on stackrestore or return.
-    Alloca { align: u32 },
+    Alloca {
+        align: u32,
+    },
     StackSave,
     /// (saved)
     StackRestore,
@@ -550,7 +658,11 @@ pub enum Op {
     ActiveMask,
     /// (barrier: B32, [thread count: B32], [predicate: P for Red*]) -> RedPopc: B32, RedAnd/RedOr: P.
     /// `aligned`: all threads of the warp run it together.
-    Bar { mode: BarMode, has_count: bool, aligned: bool },
+    Bar {
+        mode: BarMode,
+        has_count: bool,
+        aligned: bool,
+    },
 
     // --- control and system --------------------------------------------------------------------------------------
     /// (arguments) -> results, as the callee's signature says
@@ -572,8 +684,23 @@ impl Op {
         match self {
             SReg(r) => !r.is_volatile(),
             Load(a) => matches!(a.space, Space::Param) && a.order == Order::Weak,
-            Store(_) | Atom(_) | Red(_) | Fence { .. } | Hint(..) | Alloca { .. } | StackSave | StackRestore => false,
-            Shfl(_) | Vote(_) | MatchAny | MatchAll | Redux(_) | Elect | WarpSync | ActiveMask | Bar { .. } => false,
+            Store(_)
+            | Atom(_)
+            | Red(_)
+            | Fence { .. }
+            | Hint(..)
+            | Alloca { .. }
+            | StackSave
+            | StackRestore => false,
+            Shfl(_)
+            | Vote(_)
+            | MatchAny
+            | MatchAll
+            | Redux(_)
+            | Elect
+            | WarpSync
+            | ActiveMask
+            | Bar { .. } => false,
             Call(_) | CallIndirect | Syscall(_) | Nanosleep | Trap | Brkpt | PmEvent(_) => false,
             _ => true,
         }
@@ -596,7 +723,13 @@ impl Op {
     pub fn writes_memory(&self) -> bool {
         matches!(
             self,
-            Op::Store(_) | Op::Atom(_) | Op::Red(_) | Op::Call(_) | Op::CallIndirect | Op::Syscall(_) | Op::Hint(Hint::Discard, _)
+            Op::Store(_)
+                | Op::Atom(_)
+                | Op::Red(_)
+                | Op::Call(_)
+                | Op::CallIndirect
+                | Op::Syscall(_)
+                | Op::Hint(Hint::Discard, _)
         )
     }
 }

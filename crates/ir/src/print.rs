@@ -120,7 +120,11 @@ impl Display for Function {
             }
             writeln!(f, "    {}", data.term)?;
         }
-        debug_assert!(self.values.iter().all(|v| !matches!(v.1, ValueDef::FuncParam(n) if n as usize >= self.param_values.len())));
+        debug_assert!(
+            self.values
+                .iter()
+                .all(|v| !matches!(v.1, ValueDef::FuncParam(n) if n as usize >= self.param_values.len()))
+        );
         writeln!(f, "}}")
     }
 }

@@ -57,7 +57,12 @@ fn check(m: &Module, f: &Function) -> Result<(), String> {
             }
             let params = &f.block(call.block).params;
             if params.len() != call.args.len() {
-                return Err(format!("{b} passes {} arguments to {} which takes {}", call.args.len(), call.block, params.len()));
+                return Err(format!(
+                    "{b} passes {} arguments to {} which takes {}",
+                    call.args.len(),
+                    call.block,
+                    params.len()
+                ));
             }
             for (&a, &p) in call.args.iter().zip(params) {
                 if a.index() >= f.values.len() || f.ty(a) != f.ty(p) {
@@ -75,13 +80,18 @@ fn check(m: &Module, f: &Function) -> Result<(), String> {
 
 fn check_terminator(f: &Function, b: Block) -> Result<(), String> {
     match &f.block(b).term {
-        Terminator::Branch { cond, .. } if f.ty(*cond) != Type::P => Err(format!("{b}: condition {cond} is no predicate")),
-        Terminator::Switch { index, .. } if f.ty(*index) != Type::B32 => Err(format!("{b}: index {index} is not 32 bits")),
+        Terminator::Branch { cond, .. } if f.ty(*cond) != Type::P => {
+            Err(format!("{b}: condition {cond} is no predicate"))
+        }
+        Terminator::Switch { index, .. } if f.ty(*index) != Type::B32 => {
+            Err(format!("{b}: index {index} is not 32 bits"))
+        }
         Terminator::Return(values) => {
             if f.kind == FunctionKind::Entry {
                 return Err(format!("{b}: return from an entry"));
             }
-            let same = values.len() == f.results.len() && values.iter().zip(&f.results).all(|(&v, &t)| f.ty(v) == t);
+            let same =
+                values.len() == f.results.len() && values.iter().zip(&f.results).all(|(&v, &t)| f.ty(v) == t);
             if same { Ok(()) } else { Err(format!("{b}: returns other widths than the function declares")) }
         }
         _ => Ok(()),
@@ -107,7 +117,8 @@ fn check_inst(m: &Module, f: &Function, i: crate::InstId) -> Result<(), String> 
         if inst.op.is_pure() && !matches!(inst.op, Op::Load(_)) {
             return Err("a pure operation has a guard".into());
         }
-        let own = inst.args.len().checked_sub(inst.results.len()).ok_or("pass-through arguments are missing")?;
+        let own =
+            inst.args.len().checked_sub(inst.results.len()).ok_or("pass-through arguments are missing")?;
         for (&a, &r) in inst.args[own..].iter().zip(&inst.results) {
             if f.ty(a) != f.ty(r) {
                 return Err(format!("pass-through {a} has another width than {r}"));
@@ -187,13 +198,13 @@ fn check_dominance(f: &Function) -> Result<(), String> {
     }
     for &b in &f.layout {
         for &p in &f.block(b).params {
-            if std::mem::replace(&mut def_block[p.index()], Some(b)).is_some() {
+            if def_block[p.index()].replace(b).is_some() {
                 return Err(format!("{p} is defined twice"));
             }
         }
         for &i in &f.block(b).insts {
             for &r in &f.inst(i).results {
-                if std::mem::replace(&mut def_block[r.index()], Some(b)).is_some() {
+                if def_block[r.index()].replace(b).is_some() {
                     return Err(format!("{r} is defined twice"));
                 }
             }

@@ -43,7 +43,9 @@ pub enum EncodingError {
 impl std::fmt::Display for EncodingError {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         match self {
-            EncodingError::TwoWideSources => write!(f, "two sources are constants, immediates or uniform registers"),
+            EncodingError::TwoWideSources => {
+                write!(f, "two sources are constants, immediates or uniform registers")
+            }
             EncodingError::UnknownOperation(n) => write!(f, "operation {n} does not exist"),
             EncodingError::BadField(name) => write!(f, "field {name} has no such value"),
             EncodingError::Misaligned(r) => write!(f, "{r} cannot start a register group of this size"),
@@ -93,7 +95,8 @@ impl Inst {
             if !used {
                 *src = Src::NONE;
             } else if src.operand == Operand::None {
-                src.operand = if is_uniform(self.op) { Operand::UReg(UReg::URZ) } else { Operand::Reg(Reg::RZ) };
+                src.operand =
+                    if is_uniform(self.op) { Operand::UReg(UReg::URZ) } else { Operand::Reg(Reg::RZ) };
             }
         }
         self
@@ -134,7 +137,10 @@ impl Inst {
                 // Memory addresses come from registers, their offsets are immediates.
                 Role::Addr | Role::CAddr => {
                     let base = matches!(src.operand, Operand::Reg(_) | Operand::UReg(_) | Operand::None);
-                    let offset = matches!(self.src[1].operand, Operand::Imm(_) | Operand::None | Operand::Reg(Reg::RZ) | Operand::UReg(UReg::URZ));
+                    let offset = matches!(
+                        self.src[1].operand,
+                        Operand::Imm(_) | Operand::None | Operand::Reg(Reg::RZ) | Operand::UReg(UReg::URZ)
+                    );
                     if !base || !offset || (matches!(src.operand, Operand::UReg(_)) && !is_uniform(self.op)) {
                         return Err(EncodingError::BadSource);
                     }
@@ -143,11 +149,14 @@ impl Inst {
                     return Err(EncodingError::BadSource);
                 }
                 // A pair may be a register pair, a constant or, for doubles, an immediate high word.
-                Role::A2 | Role::B2 | Role::C2 if matches!(src.operand, Operand::Imm(_)) && row.unit != Unit::Fp64 => {
+                Role::A2 | Role::B2 | Role::C2
+                    if matches!(src.operand, Operand::Imm(_)) && row.unit != Unit::Fp64 =>
+                {
                     return Err(EncodingError::BadSource);
                 }
                 Role::A2 | Role::B2 | Role::C2 | Role::AFrom
-                    if self.width(role) == 2 && matches!(src.operand, Operand::UReg(r) if r.0 % 2 != 0 && r != UReg::URZ) =>
+                    if self.width(role) == 2
+                        && matches!(src.operand, Operand::UReg(r) if r.0 % 2 != 0 && r != UReg::URZ) =>
                 {
                     return Err(EncodingError::BadSource);
                 }
@@ -161,12 +170,15 @@ impl Inst {
         }
         if matches!(row.roles.first(), Some(Role::U | Role::U2)) {
             let pair = row.roles[0] == Role::U2;
-            if self.dst.0 > UReg::URZ.0 || (pair && self.dst.0 % 2 != 0 && self.dst.0 != UReg::URZ.0) {
+            if self.dst.0 > UReg::URZ.0 || (pair && !self.dst.0.is_multiple_of(2) && self.dst.0 != UReg::URZ.0) {
                 return Err(EncodingError::Misaligned(self.dst));
             }
         }
         let too_high = |p: Pred| p.0 > 7;
-        if self.pd.iter().copied().any(too_high) || self.ps.iter().any(|p| too_high(p.pred)) || too_high(self.guard.pred) {
+        if self.pd.iter().copied().any(too_high)
+            || self.ps.iter().any(|p| too_high(p.pred))
+            || too_high(self.guard.pred)
+        {
             return Err(EncodingError::BadSource);
         }
         Ok(())
@@ -176,8 +188,7 @@ impl Inst {
         self.check()?;
         let inst = self.canonical();
         let used = used(inst.op);
-        let wants_wide =
-            |k: usize| used[k] && register_bits(inst.op, inst.src[k].operand).is_none();
+        let wants_wide = |k: usize| used[k] && register_bits(inst.op, inst.src[k].operand).is_none();
         let wide = (0..3).filter(|&k| wants_wide(k)).collect::<Vec<_>>();
         if wide.len() > 1 {
             return Err(EncodingError::TwoWideSources);
@@ -189,7 +200,8 @@ impl Inst {
             Operand::UReg(r) if !is_uniform(inst.op) => (3, u32::from(r.0)),
             other => (0, register_bits(inst.op, other).unwrap_or(255)),
         };
-        let mut rest = (0..3).filter(|&k| k != slot).map(|k| register_bits(inst.op, inst.src[k].operand).unwrap_or(255));
+        let mut rest =
+            (0..3).filter(|&k| k != slot).map(|k| register_bits(inst.op, inst.src[k].operand).unwrap_or(255));
         let mut word = Word(0);
         word.put(0, 8, inst.op as u32);
         word.put(8, 4, pred_use(inst.guard));

@@ -240,7 +240,8 @@ impl Image {
             lines: self.lines.clone(),
             target: self.target,
         };
-        let body = postcard::to_allocvec(&body).map_err(|e| ImageError(format!("cannot write the image: {e}")))?;
+        let body =
+            postcard::to_allocvec(&body).map_err(|e| ImageError(format!("cannot write the image: {e}")))?;
         let mut out = Vec::with_capacity(body.len() + 20);
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&VERSION.to_le_bytes());
@@ -265,7 +266,10 @@ impl Image {
         }
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         if word(4) != VERSION {
-            return Err(ImageError(format!("image version {} is not {VERSION}: compile the program again", word(4))));
+            return Err(ImageError(format!(
+                "image version {} is not {VERSION}: compile the program again",
+                word(4)
+            )));
         }
         let body = &bytes[20..];
         if u64::from(word(8)) | u64::from(word(12)) << 32 != body.len() as u64 {
@@ -274,7 +278,8 @@ impl Image {
         if checksum(body) != word(16) {
             return fail("the image is damaged: its checksum differs");
         }
-        let body: Body = postcard::from_bytes(body).map_err(|e| ImageError(format!("the image is damaged: {e}")))?;
+        let body: Body =
+            postcard::from_bytes(body).map_err(|e| ImageError(format!("the image is damaged: {e}")))?;
         let code = body
             .code
             .iter()
@@ -311,9 +316,12 @@ impl Image {
             }
             for src in inst.src {
                 if let Operand::Const { bank, offset } = src.operand
-                    && (offset % 4 != 0 || !matches!(bank, abi::BANK_LAUNCH | abi::BANK_CONST | abi::BANK_LOADER))
+                    && (offset % 4 != 0
+                        || !matches!(bank, abi::BANK_LAUNCH | abi::BANK_CONST | abi::BANK_LOADER))
                 {
-                    return fail(format!("instruction {pc:#x} `{inst}` reads a constant that does not exist"));
+                    return fail(format!(
+                        "instruction {pc:#x} `{inst}` reads a constant that does not exist"
+                    ));
                 }
             }
         }
@@ -322,7 +330,9 @@ impl Image {
                 return fail(format!("function {} has no code", f.name));
             }
             let last = &self.code[f.end as usize - 1];
-            if !matches!(last.op, Op::Exit | Op::Bra | Op::Ret | Op::Brx | Op::Bpt) || last.guard != crate::PredUse::TRUE {
+            if !matches!(last.op, Op::Exit | Op::Bra | Op::Ret | Op::Brx | Op::Bpt)
+                || last.guard != crate::PredUse::TRUE
+            {
                 return fail(format!("function {} runs past its end", f.name));
             }
             let need = self.code[f.start as usize..f.end as usize]
@@ -332,12 +342,18 @@ impl Image {
                 .max()
                 .unwrap_or(0);
             if f.registers < need || f.registers > 255 {
-                return fail(format!("function {} uses {need} registers and declares {}", f.name, f.registers));
+                return fail(format!(
+                    "function {} uses {need} registers and declares {}",
+                    f.name, f.registers
+                ));
             }
-            if f.param_bytes > abi::launch::PARAMS_MAX || f.params.iter().any(|p| u64::from(p.offset) + u64::from(p.size) > u64::from(f.param_bytes)) {
+            if f.param_bytes > abi::launch::PARAMS_MAX
+                || f.params.iter().any(|p| u64::from(p.offset) + u64::from(p.size) > u64::from(f.param_bytes))
+            {
                 return fail(format!("function {} has parameters past its parameter block", f.name));
             }
-            if f.shared_bytes > 1 << 24 || f.local_bytes > 1 << 24 || !f.shared_align.max(1).is_power_of_two() {
+            if f.shared_bytes > 1 << 24 || f.local_bytes > 1 << 24 || !f.shared_align.max(1).is_power_of_two()
+            {
                 return fail(format!("function {} needs more memory than a CTA can have", f.name));
             }
         }
@@ -348,7 +364,10 @@ impl Image {
             if v.init.len() as u64 > v.size || v.size > 1 << 40 || !v.align.max(1).is_power_of_two() {
                 return fail(format!("variable {} has an impossible size", v.name));
             }
-            if v.space == Space::Const && !v.is_extern && u64::from(v.offset) + v.size > u64::from(self.const_bytes) {
+            if v.space == Space::Const
+                && !v.is_extern
+                && u64::from(v.offset) + v.size > u64::from(self.const_bytes)
+            {
                 return fail(format!("variable {} lies past the constant bank", v.name));
             }
             self.check_relocations(&v.relocations, v.size, &v.name)?;
@@ -377,7 +396,11 @@ impl Image {
                 Symbol::Code(pc) => (*pc as usize) < self.code.len(),
                 Symbol::Shared(_) | Symbol::Extern(_) => true,
             };
-            if !exists || !matches!(r.size, 1 | 2 | 4 | 8) || u64::from(r.offset) + u64::from(r.size) > size || r.shift > 63 {
+            if !exists
+                || !matches!(r.size, 1 | 2 | 4 | 8)
+                || u64::from(r.offset) + u64::from(r.size) > size
+                || r.shift > 63
+            {
                 return Err(ImageError(format!("{what} refers to what does not exist")));
             }
         }

@@ -15,7 +15,10 @@ pub enum Operand {
     /// For doubles the high word; the low one is zero.
     Imm(u32),
     /// Byte offset in a constant bank.
-    Const { bank: u8, offset: u16 },
+    Const {
+        bank: u8,
+        offset: u16,
+    },
 }
 
 /// A source with its modifiers.
@@ -155,8 +158,20 @@ impl Inst {
                 AtomType::B128 => 4,
                 _ => 1,
             },
-            DTo => if matches!(self.get::<To>(), To::U64 | To::S64 | To::F64) { 2 } else { 1 },
-            AFrom => if matches!(self.get::<FromType>(), FromType::U64 | FromType::S64 | FromType::F64) { 2 } else { 1 },
+            DTo => {
+                if matches!(self.get::<To>(), To::U64 | To::S64 | To::F64) {
+                    2
+                } else {
+                    1
+                }
+            }
+            AFrom => {
+                if matches!(self.get::<FromType>(), FromType::U64 | FromType::S64 | FromType::F64) {
+                    2
+                } else {
+                    1
+                }
+            }
             DM => self.field(Field::TexMask).count_ones(),
             Addr => 1 + self.field(Field::E64),
             CAddr => 1,
@@ -204,12 +219,16 @@ impl Inst {
 
     /// Predicates written, PT left out.
     pub fn pred_writes(&self) -> impl Iterator<Item = Pred> + '_ {
-        self.op.row().roles.iter().filter_map(|&role| match role {
-            Role::Pd0 => Some(self.pd[0]),
-            Role::Pd1 => Some(self.pd[1]),
-            _ => None,
-        })
-        .filter(|&p| p != Pred::PT)
+        self.op
+            .row()
+            .roles
+            .iter()
+            .filter_map(|&role| match role {
+                Role::Pd0 => Some(self.pd[0]),
+                Role::Pd1 => Some(self.pd[1]),
+                _ => None,
+            })
+            .filter(|&p| p != Pred::PT)
     }
 
     /// Predicates read, the guard included, PT left out.

@@ -45,11 +45,16 @@ pub fn page() -> String {
             row.doc.replace('|', "\\|")
         );
     }
-    out.push_str("\n## Modifier fields\n\n| field | bits | spelling | meaning |\n| --- | --- | --- | --- |\n");
+    out.push_str(
+        "\n## Modifier fields\n\n| field | bits | spelling | meaning |\n| --- | --- | --- | --- |\n",
+    );
     for field in Field::ALL {
         let info = field.info();
-        let names: Vec<String> =
-            info.names.iter().map(|n| if n.is_empty() { "(default)".into() } else { format!("`.{n}`") }).collect();
+        let names: Vec<String> = info
+            .names
+            .iter()
+            .map(|n| if n.is_empty() { "(default)".into() } else { format!("`.{n}`") })
+            .collect();
         let names = if names.is_empty() { "a number".into() } else { names.join(" ") };
         let _ = writeln!(out, "| {} | {} | {names} | {} |", info.name, info.bits, info.doc);
     }

@@ -49,7 +49,7 @@ impl PredUse {
         PredUse { pred, neg: false }
     }
 
-    pub fn not(self) -> Self {
+    pub fn negated(self) -> Self {
         PredUse { neg: !self.neg, ..self }
     }
 }

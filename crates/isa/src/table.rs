@@ -309,8 +309,8 @@ instructions! {
     Ulea "ULEA" [U, A, B, Num(Shift)] [Shift] Uniform Fixed [] "uniform (A << Shift) + B";
 
     // --- texture --------------------------------------------------------------------------------------------------
-    Tex "TEX" [DM, A, B, C] [TexDim, TexLod, TexMask, TexStep, PhaseStep] Tex Variable [READS]
+    Tex "TEX" [DM, A, B, C, Num(TexMask)] [TexDim, TexLod, TexMask, TexStep, PhaseStep] Tex Variable [READS]
         "filtered sample: coordinates from register A on, texture and sampler in B, level in C";
-    Tld4 "TLD4" [DM, A, B, C] [TexDim, TexMask, TexStep, PhaseStep] Tex Variable [READS] "one component of the four nearest texels";
-    Txq "TXQ" [DM, A, B] [TexMask] Tex Variable [READS] "a property of a texture";
+    Tld4 "TLD4" [DM, A, B, C, Num(TexMask)] [TexDim, TexMask, TexStep, PhaseStep] Tex Variable [READS] "one component of the four nearest texels";
+    Txq "TXQ" [DM, A, B, Num(TexMask)] [TexMask] Tex Variable [READS] "a property of a texture";
 }

@@ -143,7 +143,8 @@ impl<'a> Parser<'a> {
     fn word(&mut self) -> &'a str {
         self.skip_space();
         let rest = self.rest();
-        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.')).unwrap_or(rest.len());
+        let end =
+            rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.')).unwrap_or(rest.len());
         self.at += end;
         &rest[..end]
     }
@@ -179,7 +180,11 @@ impl<'a> Parser<'a> {
             Some(n) if n < count => Ok(n as u8),
             _ => {
                 self.at = start;
-                self.fail(format!("expected {prefix}0 to {prefix}{}{}{zero}", count - 1, if zero.is_empty() { "" } else { " or " }))
+                self.fail(format!(
+                    "expected {prefix}0 to {prefix}{}{}{zero}",
+                    count - 1,
+                    if zero.is_empty() { "" } else { " or " }
+                ))
             }
         }
     }
@@ -266,7 +271,9 @@ impl<'a> Parser<'a> {
             let names = field.info().names;
             let longest = (0..names.len())
                 .filter(|&v| !names[v].is_empty())
-                .filter(|&v| rest == names[v] || rest.strip_prefix(names[v]).is_some_and(|r| r.starts_with('.')))
+                .filter(|&v| {
+                    rest == names[v] || rest.strip_prefix(names[v]).is_some_and(|r| r.starts_with('.'))
+                })
                 .max_by_key(|&v| names[v].len());
             match longest {
                 Some(v) => {
@@ -324,7 +331,11 @@ impl<'a> Parser<'a> {
             Num(field) => {
                 let value = self.number()?;
                 if value >> field.info().bits != 0 {
-                    return self.fail(format!("{value:#x} is too large: {} has {} bits", field.info().name, field.info().bits));
+                    return self.fail(format!(
+                        "{value:#x} is too large: {} has {} bits",
+                        field.info().name,
+                        field.info().bits
+                    ));
                 }
                 inst.set_field(field, value);
             }
