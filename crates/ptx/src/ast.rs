@@ -338,30 +338,28 @@ impl<'a> Instruction<'a> {
             return None;
         }
         let mut rest = self.operands.as_slice();
-        let list = |operands: &mut &'_ [Operand<'a>]| -> bool {
-            matches!(operands.first(), Some(Operand { kind: OperandKind::Arguments(_), .. }))
-        };
-        let take = |rest: &mut &'_ [Operand<'a>]| *rest = rest.get(1..).unwrap_or(&[]);
-        let mut returns: &[Operand<'a>] = &[];
-        if list(&mut rest) {
-            if let Some(Operand { kind: OperandKind::Arguments(items), .. }) = rest.first() {
-                returns = items;
-            }
-            take(&mut rest);
-        }
-        let target = rest.first()?.as_name()?;
-        take(&mut rest);
-        let mut arguments: &[Operand<'a>] = &[];
-        if let Some(Operand { kind: OperandKind::Arguments(items), .. }) = rest.first() {
-            arguments = items;
-            take(&mut rest);
-        }
+        let returns = take_arguments(&mut rest);
+        let (target, after) = rest.split_first()?;
+        let target = target.as_name()?;
+        rest = after;
+        let arguments = take_arguments(&mut rest);
         let prototype = match rest {
             [] => None,
             [last] => Some(last.as_name()?),
             _ => return None,
         };
         Some(CallParts { returns, target, arguments, prototype })
+    }
+}
+
+/// The list in parentheses at the front, if one is there.
+fn take_arguments<'i, 'a>(rest: &mut &'i [Operand<'a>]) -> &'i [Operand<'a>] {
+    match *rest {
+        [Operand { kind: OperandKind::Arguments(items), .. }, after @ ..] => {
+            *rest = after;
+            items
+        }
+        _ => &[],
     }
 }
 

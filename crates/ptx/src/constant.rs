@@ -141,3 +141,51 @@ fn binary(op: BinaryOp, left: &Expr<'_>, right: &Expr<'_>, span: Span) -> Result
         LogicalOr => truth(x != 0 || y != 0),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ast::DirectiveKind;
+
+    fn value(text: &str) -> Result<Constant, &'static str> {
+        let source = format!(".global .u64 x = {text};");
+        let parse = crate::parse(source.as_bytes());
+        assert!(!parse.has_errors(), "{text}");
+        let DirectiveKind::Variable(variable) = &parse.module.directives[0].kind else { panic!("{text}") };
+        match &variable.declarators[0].initializer {
+            Some(crate::ast::Initializer::Value(value)) => evaluate(value).map_err(|e| e.message),
+            _ => panic!("{text}"),
+        }
+    }
+
+    #[test]
+    fn integers_are_signed_until_one_is_not() {
+        assert_eq!(value("-7 / 2"), Ok(Constant::Signed(-3)));
+        assert_eq!(value("-1 / 2U"), Ok(Constant::Unsigned(u64::MAX / 2)));
+        assert_eq!(value("-1 < 0"), Ok(Constant::Signed(1)));
+        assert_eq!(value("-1 < 0U"), Ok(Constant::Signed(0)));
+        assert_eq!(value("0xffffffffffffffff"), Ok(Constant::Unsigned(u64::MAX)));
+        assert_eq!(value("~0"), Ok(Constant::Unsigned(u64::MAX)));
+        assert_eq!(value("-8 >> 1"), Ok(Constant::Signed(-4)));
+        assert_eq!(value("(.u64)-8 >> 1"), Ok(Constant::Unsigned(0x7fff_ffff_ffff_fffc)));
+        assert_eq!(value("1 << 64"), Ok(Constant::Signed(0)));
+        assert_eq!(value("17 % 5"), Ok(Constant::Signed(2)));
+    }
+
+    #[test]
+    fn operators_bind_as_in_c() {
+        assert_eq!(value("1 + 2 * 3 - 4"), Ok(Constant::Signed(3)));
+        assert_eq!(value("1 | 2 ^ 3 & 1"), Ok(Constant::Signed(3)));
+        assert_eq!(value("1 << 2 + 1 == 8 && !0"), Ok(Constant::Signed(1)));
+        assert_eq!(value("0 ? 1 : 0 ? 2 : 3"), Ok(Constant::Signed(3)));
+        assert_eq!(value("0xff00(0x1234)"), Ok(Constant::Unsigned(0x12)));
+    }
+
+    #[test]
+    fn floats_keep_to_themselves() {
+        assert_eq!(value("1.5 * 2.0 - .5"), Ok(Constant::F64(2.5)));
+        assert_eq!(value("-0f3F800000"), Ok(Constant::F32(0xbf80_0000)));
+        assert!(value("1.5 + 1").is_err());
+        assert_eq!(value("1 / 0"), Err("division by zero"));
+    }
+}

@@ -28,13 +28,15 @@ pub enum Names {
 
 /// Checks a module against the rules above.
 pub fn validate(module: &Module<'_>, names: Names, diagnostics: &mut Diagnostics) {
-    let mut validator = Validator { names, scopes: Scopes::default(), diagnostics };
+    let mut validator = Validator { names, scopes: Scopes::default(), initializers: Vec::new(), diagnostics };
     validator.module(module);
 }
 
 struct Validator<'d, 't, 'a> {
     names: Names,
     scopes: Scopes<'t, 'a>,
+    /// Of module variables: they may point at what comes later.
+    initializers: Vec<&'t Initializer<'a>>,
     diagnostics: &'d mut Diagnostics,
 }
 
@@ -53,6 +55,9 @@ impl<'t, 'a> Validator<'_, 't, 'a> {
                 DirectiveKind::Alias { alias, aliasee } => self.alias(alias, aliasee),
                 _ => {}
             }
+        }
+        for initializer in std::mem::take(&mut self.initializers) {
+            self.initializer(initializer);
         }
     }
 
@@ -114,7 +119,11 @@ impl<'t, 'a> Validator<'_, 't, 'a> {
                     let message = format!("variables in `.{}` have no initialiser", variable.space.word());
                     self.diagnostics.error(declarator.span, message);
                 }
-                self.initializer(initializer);
+                if self.scopes.is_outermost() {
+                    self.initializers.push(initializer);
+                } else {
+                    self.initializer(initializer);
+                }
             }
             if declarator.name.text == "_" {
                 continue;
@@ -439,8 +448,11 @@ impl<'t, 'a> Validator<'_, 't, 'a> {
         let callee = parts.target.text;
         if parts.returns.len() != returns.len() {
             let span = parts.returns.first().map_or(parts.target.span, |first| first.span);
-            let message =
-                format!("`{callee}` gives {} results, the call takes {}", returns.len(), parts.returns.len());
+            let message = format!(
+                "wrong number of results: `{callee}` gives {}, the call takes {}",
+                returns.len(),
+                parts.returns.len()
+            );
             self.diagnostics.error(span, message);
         }
         // An array without a size at the end may be left out.
@@ -555,11 +567,11 @@ impl Rule {
 
     fn describe(&self) -> String {
         let kind = match self.class {
-            Some(TypeClass::Float) => " floating-point",
-            Some(TypeClass::Signed | TypeClass::Unsigned) => " integer",
-            _ => "",
+            Some(TypeClass::Float) => "a floating-point",
+            Some(TypeClass::Signed | TypeClass::Unsigned) => "an integer",
+            _ => "a",
         };
         let size = if self.wider { format!("at least {}", self.bits) } else { self.bits.to_string() };
-        format!("a{kind} register of {size} bits")
+        format!("{kind} register of {size} bits")
     }
 }

@@ -54,6 +54,11 @@ impl<'t, 'a> Scopes<'t, 'a> {
         }
     }
 
+    /// No function's scope is open.
+    pub fn is_outermost(&self) -> bool {
+        self.stack.len() == 1
+    }
+
     /// Declares a name in the innermost scope; the answer is the entry that was there before, which stays.
     pub fn declare(&mut self, name: &'t str, entry: Entry<'t, 'a>) -> Option<Entry<'t, 'a>> {
         let scope = self.stack.last_mut()?;

@@ -136,6 +136,7 @@ fn unknown(instruction: &Instruction<'_>, diagnostics: &mut Diagnostics) {
         let second = instruction.modifiers.first();
         let span = second.map_or(instruction.mnemonic.span, |word| word.span);
         let mut words: Vec<&str> = forms.iter().filter_map(|f| f.name.split('.').nth(1)).collect();
+        words.sort_unstable();
         words.dedup();
         let message = match second {
             Some(word) => format!("unknown opcode `{mnemonic}.{}`", crate::parse::shorten(word.text)),
@@ -200,7 +201,9 @@ fn report(
             let message = match slot {
                 Slot { shape: true, .. } => format!("`{}` needs a matrix shape, e.g. `.m16n8k16`", form.name),
                 Slot { words: [only], .. } => format!("`{}` needs the modifier `.{only}`", form.name),
-                slot if slot.is_type() => format!("`{}` needs a type: {}", form.name, list(slot.words)),
+                slot if slot.is_type() => {
+                    format!("`{}` needs a type, e.g. {}", form.name, list(&slot.words[..1]))
+                }
                 slot => format!("`{}` needs one of {}", form.name, list(slot.words)),
             };
             diagnostics.error(instruction.opcode_span(), message);

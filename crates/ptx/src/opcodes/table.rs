@@ -171,7 +171,7 @@ const SURFACE_GEOMETRY: Slot = req(&["1d", "2d", "3d", "a1d", "a2d"]);
 const TEXEL: Slot = req(&["u32", "s32", "f16", "f32", "f16x2"]);
 const COORDINATE: Slot = req(&["s32", "f32"]);
 const SURFACE_TYPE: Slot = req(&["b8", "b16", "b32", "b64"]);
-const SURFACE_CLAMP: Slot = req(&["trap", "clamp", "zero"]);
+const SURFACE_CLAMP: Slot = opt(&["trap", "clamp", "zero"]);
 const VIDEO_SECOND: Slot = opt(&["add", "min", "max"]);
 const VIDEO_ADD: Slot = opt(&["add"]);
 const MATRIX_COUNT: Slot = req(&["x1", "x2", "x4"]);
@@ -216,7 +216,7 @@ const VIDEO_SIMD: &[Slot] = &[U32_S32, U32_S32, U32_S32, SAT, VIDEO_ADD];
 const MMA: &[Slot] = &[SYNC, ALIGNED, SHAPE, LAYOUT, LAYOUT, SATFINITE, MATRIX, MATRIX, MATRIX, MATRIX];
 const WGMMA: &[Slot] = &[SYNC, ALIGNED, SHAPE, SATFINITE, MATRIX, MATRIX, MATRIX];
 const WGMMA_BITS: &[Slot] = &[SYNC, ALIGNED, SHAPE, MATRIX, MATRIX, MATRIX, BIT_OP, POPC];
-const WMMA_MOVE: &[Slot] = &[SYNC, ALIGNED, LAYOUT, SHAPE, MATRIX_SPACE, MATRIX];
+const WMMA_MOVE: &[Slot] = &[SYNC, ALIGNED_OPT, LAYOUT, SHAPE, MATRIX_SPACE, MATRIX];
 const TEXTURE: &[Slot] = &[TEXTURE_GEOMETRY, VEC_2_4, TEXEL, COORDINATE];
 
 pub const FORMS: &[Form] = &[
@@ -338,7 +338,14 @@ pub const FORMS: &[Form] = &[
     form("st", STORE, 2, 3, ".lj"),
     form(
         "st.async",
-        &[opt(&["weak"]), opt(&["cluster"]), CLUSTER_WINDOW, COMPLETE_TX, VEC_2_4, LOADED],
+        &[
+            opt(&["weak"]),
+            opt(&["cluster"]),
+            CLUSTER_WINDOW,
+            opt(&["mbarrier::complete_tx::bytes"]),
+            VEC_2_4,
+            LOADED,
+        ],
         3,
         3,
         ".l",
@@ -683,17 +690,17 @@ pub const FORMS: &[Form] = &[
     form("wmma.load.b", WMMA_MOVE, 2, 3, "..i"),
     form("wmma.load.c", WMMA_MOVE, 2, 3, "..i"),
     form("wmma.store.d", WMMA_MOVE, 2, 3, "..i"),
-    form("wmma.mma", &[SYNC, ALIGNED, LAYOUT, LAYOUT, SHAPE, RND, MATRIX, MATRIX, SATFINITE], 4, 4, ""),
+    form("wmma.mma", &[SYNC, ALIGNED_OPT, LAYOUT, LAYOUT, SHAPE, RND, MATRIX, MATRIX, SATFINITE], 4, 4, ""),
     form(
         "wmma.mma",
-        &[SYNC, ALIGNED, LAYOUT, LAYOUT, SHAPE, RND, MATRIX, MATRIX, MATRIX, MATRIX, SATFINITE],
+        &[SYNC, ALIGNED_OPT, LAYOUT, LAYOUT, SHAPE, RND, MATRIX, MATRIX, MATRIX, MATRIX, SATFINITE],
         4,
         4,
         "",
     ),
     form(
         "wmma.mma",
-        &[BIT_OP, POPC, SYNC, ALIGNED, LAYOUT, LAYOUT, SHAPE, MATRIX, MATRIX, MATRIX, MATRIX],
+        &[BIT_OP, POPC, SYNC, ALIGNED_OPT, LAYOUT, LAYOUT, SHAPE, MATRIX, MATRIX, MATRIX, MATRIX],
         4,
         4,
         "",

@@ -108,11 +108,13 @@ impl<'a> Parser<'a> {
                 match p.token.kind {
                     TokenKind::RightBrace => break,
                     TokenKind::End => {
-                        // At the error cap this end is pretended, and nobody listens.
-                        let diagnostic =
-                            Diagnostic::error(p.token.span, "expected `}`, found the end of the file")
-                                .with_note(open, "the block begins here");
-                        p.report(diagnostic);
+                        // After an open comment the end is no news.
+                        if !p.source[p.last.start as usize..].starts_with(b"/*") {
+                            let message = "expected `}` after this, found the end of the file";
+                            p.report(
+                                Diagnostic::error(p.last, message).with_note(open, "the block begins here"),
+                            );
+                        }
                         return Ok(Block { span: open.to(p.last), statements });
                     }
                     TokenKind::DotWord if p.at_function_start() => {

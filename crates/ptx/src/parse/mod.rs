@@ -242,10 +242,10 @@ impl<'a> Parser<'a> {
                     self.bump();
                     return;
                 }
-                TokenKind::DotWord if self.token.first_on_line => {
-                    if depth == 0 || self.at_function_start() {
-                        return;
-                    }
+                TokenKind::DotWord
+                    if self.token.first_on_line && (depth == 0 || self.at_function_start()) =>
+                {
+                    return;
                 }
                 _ => {}
             }
