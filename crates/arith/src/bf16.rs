@@ -1,10 +1,10 @@
-//! bf16 arithmetic on bit patterns. Use [`crate::half::map2`] and its like for the packed forms.
+//! bf16 arithmetic on bit patterns. The forms with `_x2` take packed pairs.
 //!
 //! Sums run in f32, whose bits suffice for a second rounding to be harmless. Products can leave f32's range, so they
 //! run in f64, exactly, and reach bf16 through an f32 rounded to odd.
 
 use crate::fp32::sum_to_odd;
-use crate::half::{HalfMode, NAN, SIGN, narrow_to_odd, shared_operations};
+use crate::half::{HalfMode, NAN, SIGN, high, low, narrow_to_odd, pack, packed_forms, shared_operations};
 use crate::{FCmp, MinMax, Round, mufu};
 
 shared_operations!(0x7f80, 0x3f80);

@@ -234,7 +234,6 @@ pub fn fns(mask: u32, base: u32, offset: u32) -> u32 {
 /// Byte permute of the eight bytes `b:a`.
 #[inline(always)]
 pub fn prmt(a: u32, b: u32, selector: u32, mode: Prmt) -> u32 {
-    let bytes = (b as u64) << 32 | a as u64;
     let s = selector & 3;
     let selectors = match mode {
         Prmt::Index => selector,
@@ -248,9 +247,11 @@ pub fn prmt(a: u32, b: u32, selector: u32, mode: Prmt) -> u32 {
     let mut r = 0;
     for i in 0..4 {
         let pick = selectors >> (4 * i) & 0xf;
-        let byte = (bytes >> (8 * (pick & 7)) & 0xff) as u32;
-        let signs = if byte & 0x80 != 0 { 0xff } else { 0 };
-        r |= (if pick & 8 != 0 { signs } else { byte }) << (8 * i);
+        let word = if pick & 4 != 0 { b } else { a };
+        // The byte at the top, so that an arithmetic shift spreads its sign.
+        let byte = word << (24 - 8 * (pick & 3));
+        let byte = if pick & 8 != 0 { (byte as i32 >> 31) as u32 } else { byte };
+        r |= (byte >> 24) << (8 * i);
     }
     r
 }

@@ -154,16 +154,37 @@ fn integral64(x: f64, round: Round) -> f64 {
     }
 }
 
+/// The same as `x as i32`, which does not vectorise.
+#[inline(always)]
+#[allow(unsafe_code)]
+fn saturating_s32(x: f32) -> u32 {
+    let fits = (x >= -2_147_483_648.0) & (x < 2_147_483_648.0);
+    // SAFETY: the operand is in range, or zero in place of one that is not.
+    let r = unsafe { (if fits { x } else { 0.0 }).to_int_unchecked::<i32>() } as u32;
+    let r = if x >= 2_147_483_648.0 { i32::MAX as u32 } else { r };
+    if x < -2_147_483_648.0 { 1 << 31 } else { r }
+}
+
+/// The same as `x as u32`, which does not vectorise.
+#[inline(always)]
+#[allow(unsafe_code)]
+fn saturating_u32(x: f32) -> u32 {
+    let fits = (x > -1.0) & (x < 4_294_967_296.0);
+    // SAFETY: as above.
+    let r = unsafe { (if fits { x } else { 0.0 }).to_int_unchecked::<u32>() };
+    if x >= 4_294_967_296.0 { u32::MAX } else { r }
+}
+
 /// Saturates; NaN gives 0.
 #[inline(always)]
 pub fn f32_to_s32(a: u32, round: Round, ftz: bool) -> u32 {
-    integral32(f32::from_bits(flush(a, ftz)), round) as i32 as u32
+    saturating_s32(integral32(f32::from_bits(flush(a, ftz)), round))
 }
 
 /// Saturates; NaN gives 0.
 #[inline(always)]
 pub fn f32_to_u32(a: u32, round: Round, ftz: bool) -> u32 {
-    integral32(f32::from_bits(flush(a, ftz)), round) as u32
+    saturating_u32(integral32(f32::from_bits(flush(a, ftz)), round))
 }
 
 /// Saturates; NaN gives 0x80000000.

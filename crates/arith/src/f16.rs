@@ -1,9 +1,9 @@
-//! f16 arithmetic on bit patterns. Use [`crate::half::map2`] and its like for the packed forms.
+//! f16 arithmetic on bit patterns. The forms with `_x2` take packed pairs.
 //!
 //! Operations run in f32: products of two f16 are exact there, sums have enough bits for a second rounding to be
 //! harmless, and `fma` rounds its sum to odd first.
 
-use crate::half::{HalfMode, NAN, SIGN, shared_operations, sum_to_odd};
+use crate::half::{HalfMode, NAN, SIGN, high, low, pack, packed_forms, shared_operations, sum_to_odd};
 use crate::{FCmp, MinMax, Round, mufu};
 
 shared_operations!(0x7c00, 0x3c00);
@@ -12,14 +12,11 @@ shared_operations!(0x7c00, 0x3c00);
 #[inline(always)]
 pub fn to_f32(a: u16) -> f32 {
     let magnitude = (a as u32 & 0x7fff) << 13;
-    let exponent = magnitude & 0x0f80_0000;
-    let rebased = magnitude + (112 << 23);
-    let special = rebased + (112 << 23);
-    // A denormal is what lies above 2^-14 once the hidden bit is put in its place.
-    let denormal = (f32::from_bits(rebased + (1 << 23)) - f32::from_bits(113 << 23)).to_bits();
-    let bits = if exponent == 0x0f80_0000 { special } else { rebased };
-    let bits = if exponent == 0 { denormal } else { bits };
-    f32::from_bits(bits | (a as u32 & 0x8000) << 16)
+    // A denormal is what lies above 2^-14 once a hidden bit is put in its place.
+    let denormal = (f32::from_bits(magnitude + (113 << 23)) - f32::from_bits(113 << 23)).to_bits();
+    let value = if magnitude < 0x0080_0000 { denormal } else { magnitude + (112 << 23) };
+    let special = if magnitude >= 0x0f80_0000 { 0x7f80_0000 } else { 0 };
+    f32::from_bits(value | special | (a as u32 & 0x8000) << 16)
 }
 
 /// Rounds f32 bits to f16 in any direction; NaN gives the canonical one.
@@ -27,11 +24,11 @@ pub fn to_f32(a: u16) -> f32 {
 pub fn from_f32(a: u32, round: Round) -> u16 {
     let negative = a >> 31 != 0;
     let magnitude = a & 0x7fff_ffff;
-    let field = magnitude >> 23;
-    let significand = (magnitude & 0x007f_ffff) | if field != 0 { 0x0080_0000 } else { 0 };
-    let deficit = 113u32.saturating_sub(field);
-    let shift = if deficit > 18 { 31 } else { 13 + deficit };
-    let base = if field > 113 { (field - 113) << 10 } else { 0 };
+    // How far above the smallest normal exponent. Far below it the hidden bit does not matter, but zero has none.
+    let above = (magnitude >> 23) as i32 - 113;
+    let significand = (magnitude & 0x007f_ffff) | if magnitude != 0 { 0x0080_0000 } else { 0 };
+    let shift = 13 + (-above).clamp(0, 18) as u32;
+    let base = (above.max(0) as u32) << 10;
     let kept = significand >> shift;
     let ones = (1u32 << shift) - 1;
     let bias = match round {

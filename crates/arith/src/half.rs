@@ -27,22 +27,6 @@ pub const fn high(a: u32) -> u16 {
     (a >> 16) as u16
 }
 
-/// Applies a 16-bit operation to both halves.
-#[inline(always)]
-pub fn map1(a: u32, f: impl Fn(u16) -> u16) -> u32 {
-    pack(f(low(a)), f(high(a)))
-}
-
-#[inline(always)]
-pub fn map2(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
-    pack(f(low(a), low(b)), f(high(a), high(b)))
-}
-
-#[inline(always)]
-pub fn map3(a: u32, b: u32, c: u32, f: impl Fn(u16, u16, u16) -> u16) -> u32 {
-    pack(f(low(a), low(b), low(c)), f(high(a), high(b), high(c)))
-}
-
 /// The f32 sum rounded to odd, so that a second rounding to a 16-bit format is as good as one.
 #[inline(always)]
 pub(crate) fn sum_to_odd(a: f32, b: f32) -> f32 {
@@ -86,21 +70,14 @@ macro_rules! shared_operations {
             if ftz & (a & INFINITY == 0) { a & SIGN } else { a }
         }
 
-        /// Canonical NaN, flush, saturation and relu of a result.
+        /// Flush, saturation and relu of a result whose NaN is canonical.
         #[inline(always)]
         fn finish(r: u16, mode: HalfMode) -> u16 {
-            let r = if is_nan(r) { NAN } else { r };
             let r = flush(r, mode.ftz);
-            let negative = r & SIGN != 0;
-            let saturated = if negative | is_nan(r) {
-                0
-            } else if r > ONE {
-                ONE
-            } else {
-                r
-            };
+            let positive = if (r & SIGN != 0) | (r == NAN) { 0 } else { r };
+            let saturated = if positive > ONE { ONE } else { positive };
             let r = if mode.sat { saturated } else { r };
-            if mode.relu & negative { 0 } else { r }
+            if mode.relu & (r & SIGN != 0) { 0 } else { r }
         }
 
         #[inline(always)]
@@ -156,6 +133,36 @@ macro_rules! shared_operations {
         pub fn neg(a: u16, ftz: bool) -> u16 {
             if is_nan(a) { NAN } else { flush(a, ftz) ^ SIGN }
         }
+
+        // The packed forms call the scalar ones by name: a closure would not be sure to be inlined.
+        packed_forms! {
+            add_x2: add(a, b), mode: HalfMode;
+            sub_x2: sub(a, b), mode: HalfMode;
+            mul_x2: mul(a, b), mode: HalfMode;
+            fma_x2: fma(a, b, c), mode: HalfMode;
+            min_x2: min(a, b), options: MinMax;
+            max_x2: max(a, b), options: MinMax;
+            abs_x2: abs(a), ftz: bool;
+            neg_x2: neg(a), ftz: bool;
+            ex2_x2: ex2(a);
+            tanh_x2: tanh(a);
+        }
+
+        /// The comparison of the low halves and that of the high ones.
+        #[inline(always)]
+        pub fn cmp_x2(a: u32, b: u32, by: FCmp, ftz: bool) -> (bool, bool) {
+            (cmp(low(a), low(b), by, ftz), cmp(high(a), high(b), by, ftz))
+        }
     };
 }
-pub(crate) use shared_operations;
+
+macro_rules! packed_forms {
+    ($($packed:ident: $scalar:ident($($x:ident),*) $(, $option:ident: $kind:ty)?;)*) => {$(
+        #[doc = concat!("[`", stringify!($scalar), "`] of both halves.")]
+        #[inline(always)]
+        pub fn $packed($($x: u32,)* $($option: $kind)?) -> u32 {
+            pack($scalar($(low($x),)* $($option)?), $scalar($(high($x),)* $($option)?))
+        }
+    )*};
+}
+pub(crate) use {packed_forms, shared_operations};

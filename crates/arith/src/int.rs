@@ -2,6 +2,7 @@
 //! same for both carries neither. Sixteen-bit operations are 32-bit ones on extended operands, cut afterwards.
 
 use crate::ICmp;
+use crate::half::{high, low, pack};
 
 macro_rules! width {
     ($module:ident, $u:ty, $s:ty, $wide_u:ty, $wide_s:ty, $bits:literal, $doc:literal) => {
@@ -239,37 +240,25 @@ pub fn dp2a(a: u32, b: u32, c: u32, high: bool, a_signed: bool, b_signed: bool) 
     })
 }
 
-#[inline(always)]
-fn halves(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
-    crate::half::map2(a, b, f)
+/// The operation on both 16-bit halves.
+macro_rules! halves {
+    ($($name:ident: |$x:ident, $y:ident| $body:expr;)*) => {$(
+        #[inline(always)]
+        pub fn $name(a: u32, b: u32) -> u32 {
+            #[inline(always)]
+            fn one($x: u16, $y: u16) -> u16 {
+                $body
+            }
+            pack(one(low(a), low(b)), one(high(a), high(b)))
+        }
+    )*};
 }
 
-#[inline(always)]
-pub fn add_16x2(a: u32, b: u32) -> u32 {
-    halves(a, b, u16::wrapping_add)
-}
-
-#[inline(always)]
-pub fn sub_16x2(a: u32, b: u32) -> u32 {
-    halves(a, b, u16::wrapping_sub)
-}
-
-#[inline(always)]
-pub fn min_u16x2(a: u32, b: u32) -> u32 {
-    halves(a, b, |x, y| x.min(y))
-}
-
-#[inline(always)]
-pub fn max_u16x2(a: u32, b: u32) -> u32 {
-    halves(a, b, |x, y| x.max(y))
-}
-
-#[inline(always)]
-pub fn min_s16x2(a: u32, b: u32) -> u32 {
-    halves(a, b, |x, y| (x as i16).min(y as i16) as u16)
-}
-
-#[inline(always)]
-pub fn max_s16x2(a: u32, b: u32) -> u32 {
-    halves(a, b, |x, y| (x as i16).max(y as i16) as u16)
+halves! {
+    add_16x2: |x, y| x.wrapping_add(y);
+    sub_16x2: |x, y| x.wrapping_sub(y);
+    min_u16x2: |x, y| x.min(y);
+    max_u16x2: |x, y| x.max(y);
+    min_s16x2: |x, y| (x as i16).min(y as i16) as u16;
+    max_s16x2: |x, y| (x as i16).max(y as i16) as u16;
 }

@@ -6,7 +6,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`fp32`], [`fp64`] | add, mul, fma, div, rcp, sqrt, min, max, compare, sign operations, `testp` |
-//! | [`f16`], [`bf16`] | the same for the 16-bit formats, with `.relu`; [`half`] lifts them to packed pairs |
+//! | [`f16`], [`bf16`] | the same for the 16-bit formats, with `.relu`, single and packed; [`half`] is what they share |
 //! | [`int`], [`bits`] | integer arithmetic; shifts, fields, counts, permutes and logic |
 //! | [`cvt`] | conversions between all of these, fp8 and tf32 |
 //! | [`video`] | the scalar and SIMD video instructions |
@@ -21,7 +21,7 @@
 //! - **sat** clamps to [0, 1]; NaN and -0 become +0. **relu** turns negative results into +0 and keeps NaN.
 //! - **Rounding.** Each operation rounds once, from the exact value, in one of the four [`Round`] directions.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod bf16;
 pub mod bits;

@@ -1,7 +1,7 @@
 //! Floating-point arithmetic, comparisons and the approximate functions.
 
 use super::{Op, fcmp, icmp};
-use arith::half::{HalfMode, map1, map2, map3};
+use arith::half::HalfMode;
 use arith::int::w32;
 use arith::{FCmp, FloatClass, MinMax, Mode, Round, bf16, f16, fp32, fp64, mufu};
 
@@ -188,17 +188,17 @@ macro_rules! lift {
         let (op, [a, b, c]) = ($op, $x);
         let mode = HalfMode { ftz: op.has("ftz"), sat: op.has("sat"), relu: op.has("relu") };
         match op.name {
-            "add" => map2(a, b, |x, y| $format::add(x, y, mode)),
-            "sub" => map2(a, b, |x, y| $format::sub(x, y, mode)),
-            "mul" => map2(a, b, |x, y| $format::mul(x, y, mode)),
-            "fma" => map3(a, b, c, |x, y, z| $format::fma(x, y, z, mode)),
-            "min" => map2(a, b, |x, y| $format::min(x, y, min_max(op))),
-            "max" => map2(a, b, |x, y| $format::max(x, y, min_max(op))),
-            "abs" => map1(a, |x| $format::abs(x, mode.ftz)),
-            "neg" => map1(a, |x| $format::neg(x, mode.ftz)),
-            "ex2" => map1(a, $format::ex2),
-            "tanh" => map1(a, $format::tanh),
-            "setp" => $format::cmp(a as u16, b as u16, fcmp(op.parts[0])?, mode.ftz) as u32,
+            "add" => $format::add_x2(a, b, mode),
+            "sub" => $format::sub_x2(a, b, mode),
+            "mul" => $format::mul_x2(a, b, mode),
+            "fma" => $format::fma_x2(a, b, c, mode),
+            "min" => $format::min_x2(a, b, min_max(op)),
+            "max" => $format::max_x2(a, b, min_max(op)),
+            "abs" => $format::abs_x2(a, mode.ftz),
+            "neg" => $format::neg_x2(a, mode.ftz),
+            "ex2" => $format::ex2_x2(a),
+            "tanh" => $format::tanh_x2(a),
+            "setp" => $format::cmp_x2(a, b, fcmp(op.parts[0])?, mode.ftz).0 as u32,
             _ => return None,
         }
     }};
