@@ -8,6 +8,7 @@ pub mod ast;
 pub mod constant;
 pub mod diagnostic;
 pub mod lexer;
+pub mod lower;
 pub mod opcodes;
 mod parse;
 pub mod print;
@@ -48,4 +49,13 @@ pub fn check(source: &[u8]) -> Parse<'_> {
     let names = if tree.declarations_lost { resolve::Names::Skip } else { resolve::Names::Check };
     resolve::validate(&tree.module, names, &mut tree.diagnostics);
     Parse { module: tree.module, diagnostics: tree.diagnostics.into_vec() }
+}
+
+/// Text to ir: parses, checks and lowers. `name` is the name of the text, for messages.
+pub fn to_ir(name: &str, source: &[u8]) -> Result<ir::Module, Vec<Diagnostic>> {
+    let parse = check(source);
+    if parse.has_errors() {
+        return Err(parse.diagnostics);
+    }
+    lower::lower(name, source, &parse.module)
 }
