@@ -1,0 +1,91 @@
+//! Launch files: which kernels to run on which data, in TOML. `docs/launch-files.md` describes every key.
+//!
+//! Reading is strict: an unknown key, a missing one or a value of the wrong kind is a problem with its line, and all
+//! problems of a file are reported at once.
+
+mod read;
+mod table;
+
+use crate::element::Element;
+use crate::files;
+use crate::init::Init;
+use crate::picture::Picture;
+use crate::problem::{Problems, Source};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// A launch file that was read.
+#[derive(Clone, Debug)]
+pub struct LaunchFile {
+    pub source: Source,
+    /// The file's name without extension: what results are looked up by.
+    pub name: String,
+    pub buffers: Vec<Buffer>,
+    pub launches: Vec<Launch>,
+}
+
+/// Memory that launches read and write.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    pub name: String,
+    pub element: Element,
+    pub count: u64,
+    pub init: Init,
+    pub out: Option<Output>,
+    pub span: Range<usize>,
+}
+
+/// The buffer is a result.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Output {
+    /// Name of a `.npy` file to write, besides what `--out` writes.
+    pub npy: Option<String>,
+    pub png: Option<(String, Picture)>,
+}
+
+/// One kernel launch.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// PTX text or an image.
+    pub program: PathBuf,
+    /// What names the program: its key, or the launch where it was found by the file's name.
+    pub program_span: Range<usize>,
+    pub entry: String,
+    pub entry_span: Range<usize>,
+    pub grid: [u32; 3],
+    pub grid_span: Range<usize>,
+    pub block: [u32; 3],
+    pub block_span: Range<usize>,
+    pub shared_bytes: u32,
+    pub shared_span: Range<usize>,
+    pub args: Vec<(Arg, Range<usize>)>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Arg {
+    /// Address of a buffer.
+    Buffer(usize),
+    /// A value's bytes.
+    Value { what: &'static str, bytes: Vec<u8> },
+}
+
+impl LaunchFile {
+    pub fn load(path: &Path) -> Result<LaunchFile, Problems> {
+        let bytes = files::read(path, files::MAX_TEXT)?;
+        LaunchFile::parse(Source::new(path.display().to_string(), bytes), path)
+    }
+
+    /// Reads a text; paths in it are relative to the folder of `path`.
+    pub fn parse(source: Source, path: &Path) -> Result<LaunchFile, Problems> {
+        read::read(source, path)
+    }
+
+    /// The bytes of all buffers.
+    pub fn buffer_bytes(&self) -> u64 {
+        self.buffers.iter().map(|b| b.count * b.element.size() as u64).sum()
+    }
+
+    pub fn outputs(&self) -> impl Iterator<Item = (usize, &Buffer, &Output)> {
+        self.buffers.iter().enumerate().filter_map(|(n, b)| Some((n, b, b.out.as_ref()?)))
+    }
+}
