@@ -1,3 +1,4 @@
 //! Passes over ir, instruction selection, register allocation, emission to isa.
 
 pub mod analysis;
+pub mod passes;

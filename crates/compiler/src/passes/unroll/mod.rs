@@ -1,0 +1,136 @@
+//! Unrolls counted loops, as far as NVIDIA's assembler does: a product carried from one iteration to the next fuses only
+//! where both end up in one block, so how loops are unrolled decides bits.
+//!
+//! - A known number of iterations: all of them in a row when small, else the loop runs groups of them.
+//! - An unknown number, a body of one block of at most 21 instructions: groups of four, then two, then one.
+//! - Loops with another exit, marked `nounroll`, or without a counter stay.
+
+mod copy;
+mod groups;
+mod shape;
+mod trips;
+
+use super::{Context, remove_dead_code, simplify_cfg};
+use crate::analysis::{Divergence, DomTree, LoopId, Loops, PostDominators};
+use groups::{unroll_by_four, unroll_fully, unroll_in_groups};
+use ir::{Block, Function, LocId, Op};
+use shape::Shape;
+use std::collections::{BTreeSet, HashSet};
+
+/// The largest body for an unknown number of iterations, its counter and branch included.
+const MAX_RUNTIME_BODY: usize = 21;
+/// Instructions of a body that disappear when the number of iterations is known: step, test, branch.
+const LOOP_OVERHEAD: u64 = 3;
+/// Full unrolling: iterations^2 * body^3 at most. A measured boundary: bodies of 3, 9, 21, 41 instructions unroll fully at
+/// 256, 128, 32, 10 iterations and not at 1000, 256, 64, 16.
+const MAX_FULL: u64 = 14_000_000;
+/// Partial unrolling: instructions in a group of copies.
+const MAX_GROUP: u64 = 340;
+/// Counting iterations of a loop with known bounds stops here.
+const MAX_COUNTED: u64 = 1 << 20;
+
+pub fn run(f: &mut Function, context: &mut Context) {
+    let original_insts = f.insts.len();
+    let mut done: HashSet<Block> = HashSet::new();
+    loop {
+        let dom = DomTree::new(f);
+        let loops = Loops::new(f, &dom);
+        let next = (0..loops.loops.len()).map(LoopId).find(|&id| {
+            let l = loops.get(id);
+            !done.contains(&l.header)
+                && !f.block(l.header).no_unroll
+                && loops.is_innermost(id)
+                && shape::fits(f, &loops, id)
+        });
+        let Some(id) = next else { break };
+        done.insert(loops.get(id).header);
+        let Some(s) = shape::reshape(f, &loops, id) else { continue };
+        let loc = s.loc;
+        if let Some(done_as) = unroll(f, &s, original_insts, context) {
+            context.remark(f, loc, || done_as);
+        }
+        done.extend(context.unrolled.iter().copied());
+        simplify_cfg::run(f, context);
+    }
+    remove_dead_code::run(f, context);
+}
+
+/// Unrolls the loop if it should be, and says how.
+fn unroll(f: &mut Function, s: &Shape, original_insts: usize, context: &mut Context) -> Option<String> {
+    let counter = trips::find_counter(f, s)?;
+    let size = body_size(f, s, original_insts);
+    let known = match (f.const_of(counter.start), f.const_of(counter.limit)) {
+        (Some(start), Some(limit)) => counter.known(start, limit, MAX_COUNTED),
+        _ => None,
+    };
+    if let Some(count) = known {
+        let body = (size as u64).saturating_sub(LOOP_OVERHEAD).max(1);
+        let cost = count.saturating_mul(count).saturating_mul(body.saturating_mul(body).saturating_mul(body));
+        if cost <= MAX_FULL {
+            unroll_fully(f, s, count);
+            return Some(format!("unrolled fully, {count} iterations"));
+        }
+        let group = group_size(count, MAX_GROUP / body)?;
+        context.unrolled.push(unroll_in_groups(f, s, count, group));
+        return Some(format!("unrolled by {group}"));
+    }
+    if s.blocks.len() > 1 || size > MAX_RUNTIME_BODY || lanes_must_stay_together(f, s, &counter) {
+        return None;
+    }
+    context.unrolled.extend(unroll_by_four(f, s, &counter)?);
+    Some("unrolled by 4, 2 and 1".into())
+}
+
+/// The largest group of copies, at most `most`, that leaves at most one iteration over.
+fn group_size(count: u64, most: u64) -> Option<u64> {
+    (2..=most.min(count)).rev().find(|k| count % k <= 1)
+}
+
+/// Instructions of the body as the source has them: operations that came from one line of it count once. In a body that
+/// itself has copies, lines say nothing, and operations count.
+fn body_size(f: &Function, s: &Shape, original_insts: usize) -> usize {
+    let mut lines: BTreeSet<LocId> = BTreeSet::new();
+    let mut others = 0;
+    for &b in &s.blocks {
+        for &i in f.block(b).insts.iter().filter(|i| !matches!(f.inst(**i).op, Op::Const(_))) {
+            let loc = f.inst(i).loc;
+            if loc == LocId(0) || i.index() >= original_insts {
+                others += 1;
+            } else {
+                lines.insert(loc);
+            }
+        }
+        let loc = f.block(b).term_loc;
+        if loc == LocId(0) {
+            others += 1;
+        } else {
+            lines.insert(loc);
+        }
+    }
+    lines.len() + others
+}
+
+/// Lanes meet inside the body, and may run it different numbers of times: copies would part them.
+fn lanes_must_stay_together(f: &Function, s: &Shape, c: &trips::Counter) -> bool {
+    let meets = s.blocks.iter().flat_map(|&b| &f.block(b).insts).any(|&i| {
+        matches!(
+            f.inst(i).op,
+            Op::Shfl(_)
+                | Op::Vote(_)
+                | Op::MatchAny
+                | Op::MatchAll
+                | Op::Redux(_)
+                | Op::Elect
+                | Op::WarpSync
+                | Op::ActiveMask
+                | Op::Bar { .. }
+                | Op::Call(_)
+                | Op::CallIndirect
+        )
+    });
+    if !meets {
+        return false;
+    }
+    let d = Divergence::new(f, &PostDominators::new(f));
+    d.is_divergent(c.start) || d.is_divergent(c.limit)
+}
