@@ -132,7 +132,7 @@ mod levels {
         f2f_f16(x) each(x, |a, _, _| cvt::f32_to_f16(a, Round::Rn, CLAMP) as u32);
         f16_to_f32(x) each(x, |a, _, _| cvt::f16_to_f32(a as u16));
         f64_to_f32(x) each64(x, |a, _, _| cvt::f64_to_f32(a, Round::Rn, false, false) as u64);
-        imad_hi(x) each(x, |a, b, c| int::w32::mad_hi_u(a, b, c));
+        imad_hi(x) each(x, int::w32::mad_hi_u);
         prmt(x) each(x, |a, b, c| bits::prmt(a, b, c, bits::Prmt::Index));
         lop3(x) each(x, |a, b, c| bits::lop3(a, b, c, 0xca));
         shf_l(x) each(x, |a, b, c| bits::shf_l(a, b, c, bits::Amount::Wrap));

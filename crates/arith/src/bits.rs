@@ -157,10 +157,10 @@ pub fn bfe(a: u32, position: u32, length: u32, signed: bool) -> u32 {
     field | if sign { !mask } else { 0 }
 }
 
-/// Bit-field extract on 64 bits; a position beyond 255 counts as beyond the operand.
+/// Bit-field extract on 64 bits; position and length count in full.
 #[inline(always)]
 pub fn bfe64(a: u64, position: u32, length: u32, signed: bool) -> u64 {
-    let (position, length) = (position.min(255), length & 0xff);
+    let (position, length) = (position.min(64), length.min(64));
     let last = (position + length).clamp(1, 64) - 1;
     let sign = signed & (length != 0) & (a >> last & 1 != 0);
     let present = 64u32.saturating_sub(position).min(length);
@@ -169,7 +169,7 @@ pub fn bfe64(a: u64, position: u32, length: u32, signed: bool) -> u64 {
     field | if sign { !mask } else { 0 }
 }
 
-/// Inserts the low `length` bits of `a` into `b` at `position`.
+/// Inserts the low `length` bits of `a` into `b` at `position`, both 8-bit values.
 #[inline(always)]
 pub fn bfi(a: u32, b: u32, position: u32, length: u32) -> u32 {
     let (position, length) = (position & 0xff, length & 0xff);
@@ -178,9 +178,9 @@ pub fn bfi(a: u32, b: u32, position: u32, length: u32) -> u32 {
     (b & !mask) | (shl(a, position) & mask)
 }
 
+/// Bit-field insert on 64 bits; position and length count in full.
 #[inline(always)]
 pub fn bfi64(a: u64, b: u64, position: u32, length: u32) -> u64 {
-    let (position, length) = (position & 0xff, length & 0xff);
     let field = if length >= 64 { u64::MAX } else { (1u64 << (length & 63)) - 1 };
     let mask = shl64(field, position);
     (b & !mask) | (shl64(a, position) & mask)

@@ -158,7 +158,7 @@ fn integral64(x: f64, round: Round) -> f64 {
 #[inline(always)]
 #[allow(unsafe_code)]
 fn saturating_s32(x: f32) -> u32 {
-    let fits = (x >= -2_147_483_648.0) & (x < 2_147_483_648.0);
+    let fits = (-2_147_483_648.0..2_147_483_648.0).contains(&x);
     // SAFETY: the operand is in range, or zero in place of one that is not.
     let r = unsafe { (if fits { x } else { 0.0 }).to_int_unchecked::<i32>() } as u32;
     let r = if x >= 2_147_483_648.0 { i32::MAX as u32 } else { r };
@@ -238,6 +238,12 @@ pub fn bf16_to_f32(a: u16) -> u32 {
     (a as u32) << 16
 }
 
+/// With `ftz` a NaN becomes canonical: the flush is an addition on the real machine.
+#[inline(always)]
+fn flush_by_instruction(a: u32, ftz: bool) -> u32 {
+    if ftz & fp32::is_nan(a) { fp32::NAN } else { flush(a, ftz) }
+}
+
 /// Modifiers of a conversion to a 16-bit, tf32 or 8-bit format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Clamp {
@@ -277,12 +283,10 @@ fn carry_nan(a: u64, to: Format, from: Format) -> u64 {
     sign | to.infinity() | payload | 1 << (to.fraction_bits - 1)
 }
 
-/// f32 to f64 keeps a NaN's payload; with `ftz` a NaN is the canonical f32 one, as the flush is an instruction of its
-/// own on the real machine.
+/// f32 to f64 keeps a NaN's payload; with `ftz` a NaN is the canonical f32 one.
 #[inline(always)]
 pub fn f32_to_f64(a: u32, ftz: bool) -> u64 {
-    let a = flush(a, ftz);
-    let a = if ftz & fp32::is_nan(a) { fp32::NAN } else { a };
+    let a = flush_by_instruction(a, ftz);
     let nan = (a as u64 >> 31) << 63 | 0x7ff8_0000_0000_0000 | (a as u64 & 0x007f_ffff) << 29;
     if fp32::is_nan(a) { nan } else { (f32::from_bits(a) as f64).to_bits() }
 }
@@ -303,7 +307,8 @@ pub fn float_to_float(a: u64, to: FloatType, from: FloatType, round: Round, ftz:
         (FloatType::F32, FloatType::F64) => f64_to_f32(a, round, ftz, false) as u64,
         (FloatType::F64, FloatType::F32) => f32_to_f64(a as u32, ftz),
         (FloatType::F32, FloatType::F16) => f16_to_f32(a as u16) as u64,
-        (FloatType::F32, FloatType::Bf16) => flush(bf16_to_f32(a as u16), ftz) as u64,
+        (FloatType::F32, FloatType::Bf16) => flush_by_instruction(bf16_to_f32(a as u16), ftz) as u64,
+        (FloatType::F32, FloatType::F32) => flush_by_instruction(a as u32, ftz) as u64,
         (FloatType::F16, FloatType::F32) => f32_to_f16(a as u32, round, Clamp::default()) as u64,
         (FloatType::Bf16, FloatType::F32) => f32_to_bf16(a as u32, round, Clamp::default()) as u64,
         _ => {
@@ -339,16 +344,13 @@ pub fn round_bf16(a: u16, round: Round) -> u16 {
     bf16::from_f32(integral32(bf16::to_f32(a), round).to_bits(), Round::Rn)
 }
 
-/// Clamps an f32 to [0, 1] (`cvt.sat.f32.f32`).
+/// `cvt.rna.tf32`: adds half a unit to the bits and cuts, NaNs included. With `satfinite` infinities and NaNs
+/// are not rounded, and what is then infinite or NaN loses one unit.
 #[inline(always)]
-pub fn sat_f32(a: u32, ftz: bool) -> u32 {
-    saturate(flush(a, ftz))
-}
-
-/// `cvt.rna.tf32`: adds half a unit to the bits and cuts, NaNs included.
-#[inline(always)]
-pub fn f32_to_tf32_rna(a: u32) -> u32 {
-    a.wrapping_add(0x1000) & !0x1fff
+pub fn f32_to_tf32_rna(a: u32, satfinite: bool) -> u32 {
+    let special = a & fp32::INFINITY == fp32::INFINITY;
+    let r = (if satfinite & special { a } else { a.wrapping_add(0x1000) }) & !0x1fff;
+    if satfinite & (r & fp32::INFINITY == fp32::INFINITY) { r - 0x2000 } else { r }
 }
 
 /// To tf32, to nearest or toward zero.

@@ -80,17 +80,26 @@ pub fn add(a: u16, b: u16, mode: HalfMode) -> u16 {
     finish(from_f32(r.to_bits(), Round::Rn), mode)
 }
 
+/// Rounds and flushes a product or fused sum. It is denormal if it is so when rounded to 11 bits without a lower limit
+/// of the exponent, which a scaled copy tells.
+#[inline(always)]
+fn narrow(x: f32, mode: HalfMode) -> u16 {
+    let r = from_f32(x.to_bits(), Round::Rn);
+    let scaled = from_f32((x * 2048.0).to_bits(), Round::Rn);
+    if mode.ftz & (scaled & !SIGN < (1 + 11) << 10) { r & SIGN } else { r }
+}
+
 #[inline(always)]
 pub fn mul(a: u16, b: u16, mode: HalfMode) -> u16 {
     let r = to_f32(flush(a, mode.ftz)) * to_f32(flush(b, mode.ftz));
-    finish(from_f32(r.to_bits(), Round::Rn), mode)
+    finish(narrow(r, mode), mode)
 }
 
 #[inline(always)]
 pub fn fma(a: u16, b: u16, c: u16, mode: HalfMode) -> u16 {
     let product = to_f32(flush(a, mode.ftz)) * to_f32(flush(b, mode.ftz));
     let r = sum_to_odd(product, to_f32(flush(c, mode.ftz)));
-    finish(from_f32(r.to_bits(), Round::Rn), mode)
+    finish(narrow(r, mode), mode)
 }
 
 /// `ex2.approx`: the f32 unit's result cut to f16.

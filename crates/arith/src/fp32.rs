@@ -31,11 +31,20 @@ pub fn saturate(a: u32) -> u32 {
     if x > 1.0 { ONE } else { low }
 }
 
+/// Whether to flush a result, told from the same operation on operands scaled so that the result is 2^24 times as
+/// large: there it has its full precision. (Operands that overflow by the scaling have no denormal results.)
+#[inline(always)]
+fn is_tiny(scaled: u32) -> bool {
+    scaled & !SIGN < (127 - 126 + 24) << 23
+}
+
+const SCALE: f32 = (1 << 24) as f32;
+
 /// Canonical NaN, flush and saturation of a result.
 #[inline(always)]
-fn finish(r: u32, mode: Mode) -> u32 {
+fn finish(r: u32, tiny: bool, mode: Mode) -> u32 {
     let r = if is_nan(r) { NAN } else { r };
-    let r = flush(r, mode.ftz);
+    let r = if mode.ftz & tiny { r & SIGN } else { r };
     if mode.sat { saturate(r) } else { r }
 }
 
@@ -60,6 +69,12 @@ pub(crate) fn narrow(x: f64, round: Round) -> u32 {
         Round::Rp => (back < x, !negative),
     };
     if wrong { step(bits, away) } else { bits }
+}
+
+/// Rounds an f64 and its scaled copy.
+#[inline(always)]
+fn narrow_twice(x: f64, round: Round) -> (u32, u32) {
+    (narrow(x, round), narrow(x * SCALE as f64, round))
 }
 
 /// The sum rounded to odd: exact sums unchanged, others with their last bit set.
@@ -104,7 +119,8 @@ pub fn add(a: u32, b: u32, mode: Mode) -> u32 {
             narrow(zero_sum(sum_to_odd(x, y), x, y, round), round)
         }
     };
-    finish(r, mode)
+    // Sums this small are exact.
+    finish(r, r & INFINITY == 0, mode)
 }
 
 #[inline(always)]
@@ -115,11 +131,14 @@ pub fn sub(a: u32, b: u32, mode: Mode) -> u32 {
 #[inline(always)]
 pub fn mul(a: u32, b: u32, mode: Mode) -> u32 {
     let (a, b) = (flush(a, mode.ftz), flush(b, mode.ftz));
-    let r = match mode.round {
-        Round::Rn => (f32::from_bits(a) * f32::from_bits(b)).to_bits(),
-        round => narrow(widen(a) * widen(b), round),
+    let (r, scaled) = match mode.round {
+        Round::Rn => {
+            let (x, y) = (f32::from_bits(a), f32::from_bits(b));
+            ((x * y).to_bits(), (x * SCALE * y).to_bits())
+        }
+        round => narrow_twice(widen(a) * widen(b), round),
     };
-    finish(r, mode)
+    finish(r, is_tiny(scaled), mode)
 }
 
 /// `a * b * 2^power` with one rounding; the machine has powers -3 to 3.
@@ -127,37 +146,44 @@ pub fn mul(a: u32, b: u32, mode: Mode) -> u32 {
 pub fn mul_scaled(a: u32, b: u32, power: i32, mode: Mode) -> u32 {
     let (a, b) = (flush(a, mode.ftz), flush(b, mode.ftz));
     let factor = f64::from_bits(((1023 + power) as u64) << 52);
-    finish(narrow(widen(a) * widen(b) * factor, mode.round), mode)
+    let (r, scaled) = narrow_twice(widen(a) * widen(b) * factor, mode.round);
+    finish(r, is_tiny(scaled), mode)
 }
 
 #[inline(always)]
 pub fn fma(a: u32, b: u32, c: u32, mode: Mode) -> u32 {
     let (a, b, c) = (flush(a, mode.ftz), flush(b, mode.ftz), flush(c, mode.ftz));
-    let r = match mode.round {
-        Round::Rn => f32::from_bits(a).mul_add(f32::from_bits(b), f32::from_bits(c)).to_bits(),
+    let (r, scaled) = match mode.round {
+        Round::Rn => {
+            let (x, y, z) = (f32::from_bits(a), f32::from_bits(b), f32::from_bits(c));
+            (x.mul_add(y, z).to_bits(), (x * SCALE).mul_add(y, z * SCALE).to_bits())
+        }
         round => {
             let (product, c) = (widen(a) * widen(b), widen(c));
-            narrow(zero_sum(sum_to_odd(product, c), product, c, round), round)
+            narrow_twice(zero_sum(sum_to_odd(product, c), product, c, round), round)
         }
     };
-    finish(r, mode)
+    finish(r, is_tiny(scaled), mode)
 }
 
 #[inline(always)]
 pub fn div(a: u32, b: u32, mode: Mode) -> u32 {
     let (a, b) = (flush(a, mode.ftz), flush(b, mode.ftz));
-    let r = match mode.round {
-        Round::Rn => (f32::from_bits(a) / f32::from_bits(b)).to_bits(),
+    let (r, scaled) = match mode.round {
+        Round::Rn => {
+            let (x, y) = (f32::from_bits(a), f32::from_bits(b));
+            ((x / y).to_bits(), (x * SCALE / y).to_bits())
+        }
         round => {
             let (x, y) = (widen(a), widen(b));
             let q = x / y;
             // What is left has the sign of the error times that of the divisor.
             let left = (-q).mul_add(y, x);
             let error = if y.is_sign_negative() { -left } else { left };
-            narrow(to_odd(q, error), round)
+            narrow_twice(to_odd(q, error), round)
         }
     };
-    finish(r, mode)
+    finish(r, is_tiny(scaled), mode)
 }
 
 #[inline(always)]
@@ -176,7 +202,7 @@ pub fn sqrt(a: u32, mode: Mode) -> u32 {
             narrow(to_odd(root, (-root).mul_add(root, x)), round)
         }
     };
-    finish(r, mode)
+    finish(r, false, mode)
 }
 
 /// Integers in the order of the numbers, -0 below +0.

@@ -1,7 +1,7 @@
 //! f64 arithmetic on bit patterns: the host's operations when rounding to nearest, the soft core otherwise.
 //!
-//! f64 keeps NaN payloads. Where several operands are NaN the last one of them is the result (`div` takes the first:
-//! it is a sequence of instructions on the real machine). The negation and absolute-value operand modifiers leave NaN
+//! f64 keeps NaN payloads. Of two NaN operands the second is the result, and `fma` prefers its second, then its third
+//! (`div` takes the first: it is a sequence of instructions on the real machine). The negation and absolute-value operand modifiers leave NaN
 //! operands alone: use [`neg_operand`] and [`abs_operand`] before the operation.
 
 use crate::soft::{self, F64, Overflow};
@@ -37,6 +37,14 @@ pub fn neg_operand(a: u64) -> u64 {
 #[inline(always)]
 pub fn abs_operand(a: u64) -> u64 {
     if is_nan(a) { a } else { a & !SIGN }
+}
+
+/// Clamps to [0, 1]; NaN and -0 give +0.
+#[inline(always)]
+pub fn saturate(a: u64) -> u64 {
+    let x = f64::from_bits(a);
+    let low = if x > 0.0 { a } else { 0 };
+    if x > 1.0 { ONE } else { low }
 }
 
 fn number(a: u64) -> soft::Number {
@@ -76,7 +84,7 @@ pub fn fma(a: u64, b: u64, c: u64, round: Round) -> u64 {
         Round::Rn => f64::from_bits(a).mul_add(f64::from_bits(b), f64::from_bits(c)).to_bits(),
         _ => pack(soft::add(soft::mul(number(a), number(b)), number(c), round), round),
     };
-    with_nans(r, [a, b, c])
+    with_nans(r, [a, c, b])
 }
 
 #[inline(always)]

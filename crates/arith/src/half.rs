@@ -70,13 +70,18 @@ macro_rules! shared_operations {
             if ftz & (a & INFINITY == 0) { a & SIGN } else { a }
         }
 
+        /// Clamps to [0, 1]; NaN and -0 give +0.
+        #[inline(always)]
+        pub fn saturate(a: u16) -> u16 {
+            let positive = if (a & SIGN != 0) | is_nan(a) { 0 } else { a };
+            if positive > ONE { ONE } else { positive }
+        }
+
         /// Flush, saturation and relu of a result whose NaN is canonical.
         #[inline(always)]
         fn finish(r: u16, mode: HalfMode) -> u16 {
             let r = flush(r, mode.ftz);
-            let positive = if (r & SIGN != 0) | (r == NAN) { 0 } else { r };
-            let saturated = if positive > ONE { ONE } else { positive };
-            let r = if mode.sat { saturated } else { r };
+            let r = if mode.sat { saturate(r) } else { r };
             if mode.relu & (r & SIGN != 0) { 0 } else { r }
         }
 

@@ -17,7 +17,8 @@
 //! - **NaN.** f32 results that are NaN are [`fp32::NAN`] (0x7fffffff) and 16-bit ones 0x7fff, whatever the inputs
 //!   were. f64 keeps payloads: the operand's NaN made quiet, or [`fp64::NAN`] (0xfff8...) when an operation makes one.
 //! - **ftz** reads denormal inputs as zeros of their sign and turns denormal results into zeros of theirs. A result is
-//!   denormal when it is so after rounding.
+//!   denormal when it is below the smallest normal number after rounding to full precision, as if the exponent had no
+//!   lower limit: 2^-126 less half a unit of the denormals is flushed, although rounding to a denormal would reach 2^-126.
 //! - **sat** clamps to [0, 1]; NaN and -0 become +0. **relu** turns negative results into +0 and keeps NaN.
 //! - **Rounding.** Each operation rounds once, from the exact value, in one of the four [`Round`] directions.
 

@@ -1,6 +1,9 @@
 //! The video instructions: scalar ones on selected bytes and half-words with a secondary operation, and SIMD ones on
 //! pairs of half-words and quads of bytes.
 //!
+//! The real machine runs the scalar forms as sequences of ordinary instructions, and those answer differently from the
+//! manual in places. What it does is what is here; each difference is named where it is made.
+//!
 //! The byte and half-word selectors of the SIMD forms are byte permutes of the operand pair: apply
 //! [`crate::bits::prmt`] first where they are not the defaults.
 
@@ -86,6 +89,7 @@ pub enum VideoOp {
     Shr {
         wrap: bool,
     },
+    /// One or zero. The secondary operation compares as signed when the first operand is: give `d_signed` its sign.
     Set(ICmp),
 }
 
@@ -208,24 +212,43 @@ impl Scalar {
             _ => Part::Word,
         };
         let t = if self.sat { self.saturate(t, part.bits()) } else { t };
-        let addend = extend(c, 32, self.d_signed);
+        let word = t as u32;
         match self.secondary {
-            Secondary::None => t as u32,
-            Secondary::Add => (t + addend) as u32,
-            Secondary::Min => t.min(addend) as u32,
-            Secondary::Max => t.max(addend) as u32,
+            Secondary::None => word,
+            Secondary::Add => word.wrapping_add(c),
+            Secondary::Min => self.select(t, c, false),
+            Secondary::Max => self.select(t, c, true),
+            // The upper half-word is merged from where it stands: it is not moved up first.
+            Secondary::Merge(Part::H1) => (c & 0xffff) | (word & 0xffff_0000),
             Secondary::Merge(part) => {
                 let mask = ((1u64 << part.bits()) - 1) as u32;
-                (c & !(mask << part.shift())) | (t as u32 & mask) << part.shift()
+                (c & !(mask << part.shift())) | (word & mask) << part.shift()
             }
         }
     }
 
-    /// The machine's unsigned word sum does not saturate: its carry is lost before the clamp.
+    /// Shifts clamp a 34-bit result. Unsigned words of the other operations clamp at zero only, and parts of words
+    /// clamp as unsigned numbers, so that negative ones become the largest.
     fn saturate(self, t: i64, bits: u32) -> i64 {
-        let unsigned = !(self.d_signed | self.a_signed | self.b_signed);
-        let t = if self.op == VideoOp::Add && unsigned && bits == 32 { t as u32 as i64 } else { t };
-        clamp_to(t, bits, self.d_signed)
+        let t = t << 30 >> 30;
+        let shift = matches!(self.op, VideoOp::Shl { .. } | VideoOp::Shr { .. });
+        match (bits, self.d_signed) {
+            (32, true) => clamp_to(t, 32, true),
+            (32, false) if shift => clamp_to(t, 32, false),
+            (32, false) => t.max(0),
+            (_, signed) => (t as u32).min((1 << (bits - signed as u32)) - 1) as i64,
+        }
+    }
+
+    /// The secondary minimum or maximum. Sums and differences are cut to words first. Where an unsigned result may have
+    /// come from a negative number, the machine takes `t` for the greater of two words with their top bits set.
+    fn select(self, t: i64, c: u32, max: bool) -> u32 {
+        let sum = matches!(self.op, VideoOp::Add | VideoOp::Sub);
+        let wrong_sign = !self.d_signed && (sum || t < 0);
+        let x = if sum || wrong_sign { extend(t as u32, 32, self.d_signed) } else { t };
+        let y = extend(c, 32, self.d_signed);
+        let greater = if wrong_sign && (t as u32 & c) >> 31 != 0 { true } else { x > y };
+        if max == greater { t as u32 } else { c }
     }
 }
 
@@ -281,21 +304,23 @@ impl Mad {
         }
     }
 
+    /// Whole words and the third operand count as signed, whatever their types say.
     pub fn apply(self, a: u32, b: u32, c: u32) -> u32 {
         let signed = self.a_signed | self.b_signed | self.negate_product | self.negate_c;
+        let factor = |part: Part, x, signed| part.extract(x, signed | (part == Part::Word));
         let product =
-            self.a_part.extract(a, self.a_signed) as i128 * self.b_part.extract(b, self.b_signed) as i128;
-        let product = if self.negate_product { -product } else { product };
-        let c = if self.negate_c { -(extend(c, 32, signed) as i128) } else { extend(c, 32, signed) as i128 };
-        let sum = product + c + self.plus_one as i128;
+            factor(self.a_part, a, self.a_signed).wrapping_mul(factor(self.b_part, b, self.b_signed));
+        let product = if self.negate_product { product.wrapping_neg() } else { product };
+        let c = if self.negate_c { -(c as i32 as i64) } else { c as i32 as i64 };
+        let sum = product.wrapping_add(c).wrapping_add(self.plus_one as i64);
         let shift = match self.scale {
             Scale::None => 0,
             Scale::Shr7 => 7,
             Scale::Shr15 => 15,
         };
-        let r = sum >> shift;
-        let (min, max) = if signed { (i32::MIN as i128, i32::MAX as i128) } else { (0, u32::MAX as i128) };
-        (if self.sat { r.clamp(min, max) } else { r }) as u32
+        let r = if signed { sum >> shift } else { ((sum as u64) >> shift) as i64 };
+        let clamped = if signed { clamp_to(r, 32, true) } else { clamp_to(r, 32, false) };
+        (if self.sat { clamped } else { r }) as u32
     }
 }
 

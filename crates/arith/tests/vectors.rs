@@ -41,3 +41,9 @@ fn check(json: &[u8], data: &[u8]) {
 fn measured_forms_are_exact() {
     check(include_bytes!("data/forms.json.zst"), include_bytes!("data/forms.bin.zst"));
 }
+
+/// Forms beyond the first set: rarer conversions, NaN payloads, results at the edge of the denormals, video modifiers.
+#[test]
+fn more_measured_forms_are_exact() {
+    check(include_bytes!("data/more.json.zst"), include_bytes!("data/more.bin.zst"));
+}

@@ -40,8 +40,8 @@ pub fn forms(json: &[u8]) -> Vec<Form> {
 pub fn width(kind: &str) -> usize {
     match kind {
         "u8" | "s8" => 8,
-        "u16" | "s16" | "b16" => 16,
-        "u64" | "s64" | "b64" | "f64" => 64,
+        "u16" | "s16" | "b16" | "t16" | "tb16" => 16,
+        "u64" | "s64" | "b64" | "f64" | "n64" => 64,
         _ => 32,
     }
 }
@@ -104,9 +104,48 @@ fn edges(kind: &str) -> &'static [u64] {
     }
 }
 
+/// Kinds whose every value is from a list: NaNs of several payloads (`n64`), and numbers whose products and sums fall
+/// at the edge of the denormals (`t32`, `t16` for f16, `tb16` for bf16).
+fn list(kind: &str) -> Option<&'static [u64]> {
+    Some(match kind {
+        "n64" => &[
+            0x7ff0000000000001,
+            0x7ff8000000000002,
+            0xfff8000000000003,
+            0xfff0000000000004,
+            0x7fff123456789abc,
+            0xfff7fedcba987654,
+            0x7ff0000000000000,
+            0xfff0000000000000,
+            0,
+            0x8000000000000000,
+            0x3ff0000000000000,
+            0xc000000000000000,
+        ],
+        "t32" => &[
+            0x3f7fffff, 0x3f7ffffe, 0x3f800001, 0x00800000, 0x00800001, 0x80800001, 0x007fffff, 0x00ffffff,
+            0x3f000000, 0x3f000001, 0x3effffff, 0xbf7fffff, 0x80800000, 0x00400000, 0x00000001, 0x80000001,
+            0x3f800000, 0xbf800000, 0x7e7fffff, 0x7e800000, 0x7e800001, 0x7effffff, 0x7f7fffff, 0x007ffffe,
+            0x80ffffff, 0x01000000,
+        ],
+        "t16" => &[
+            0x3bff, 0x3bfe, 0x3c01, 0x0400, 0x0401, 0x8401, 0x03ff, 0x07ff, 0x3800, 0x3801, 0x37ff, 0xbbff,
+            0x8400, 0x0200, 0x0001, 0x8001, 0x3c00, 0xbc00, 0x7bff, 0x0800, 0x1000, 0x1401,
+        ],
+        "tb16" => &[
+            0x3f7f, 0x3f7e, 0x3f81, 0x0080, 0x0081, 0x8081, 0x007f, 0x00ff, 0x3f00, 0x3f01, 0x3eff, 0xbf7f,
+            0x8080, 0x0040, 0x0001, 0x8001, 0x3f80, 0xbf80, 0x7f7f, 0x0100, 0x1fff, 0x2001,
+        ],
+        _ => return None,
+    })
+}
+
 /// Operand `i` of a type and seed.
 pub fn operand(kind: &str, seed: u64, i: usize) -> u64 {
     let z = splitmix(seed, i as u64);
+    if let Some(list) = list(kind) {
+        return list[(z >> 32 & 0xFFFF) as usize % list.len()];
+    }
     let raw = splitmix(seed + 4, i as u64);
     let unit = (raw >> 40) as f64 / f64::from(1 << 24);
     let value = match z >> 60 {

@@ -3,6 +3,7 @@
 use super::Op;
 use arith::cvt::{self, Clamp, FloatType, Fp8, IntType};
 use arith::half::{high, low, pack};
+use arith::{f16, fp32, fp64};
 
 fn int(name: &str) -> Option<IntType> {
     Some(match name {
@@ -40,6 +41,20 @@ pub fn evaluate(op: &Op, x: [u64; 3]) -> Option<u64> {
     if op.name != "cvt" {
         return None;
     }
+    let r = convert(op, x)?;
+    if !op.has("sat") || op.has("pack") {
+        return Some(r);
+    }
+    // Saturation is the last step of every conversion to a floating-point type.
+    Some(match op.parts[op.parts.len() - 2] {
+        "f16" => f16::saturate(r as u16) as u64,
+        "f32" => fp32::saturate(r as u32) as u64,
+        "f64" => fp64::saturate(r),
+        _ => r,
+    })
+}
+
+fn convert(op: &Op, x: [u64; 3]) -> Option<u64> {
     let [a, b, c] = x.map(|v| v as u32);
     if op.has("pack") {
         let to = op.parts[2];
@@ -80,7 +95,6 @@ pub fn evaluate(op: &Op, x: [u64; 3]) -> Option<u64> {
         ("bf16", "bf16") if integral => cvt::round_bf16(a as u16, round) as u64,
         ("f32", "f32") if integral => cvt::round_f32(a, round, ftz) as u64,
         ("f64", "f64") if integral => cvt::round_f64(x[0], round),
-        ("f32", "f32") if sat => cvt::sat_f32(a, ftz) as u64,
         ("f32", "f64") => cvt::f64_to_f32(x[0], round, ftz, sat) as u64,
         ("f16", "f32") => cvt::f32_to_f16(a, round, clamp) as u64,
         ("bf16", "f32") => cvt::f32_to_bf16(a, round, clamp) as u64,
@@ -88,7 +102,7 @@ pub fn evaluate(op: &Op, x: [u64; 3]) -> Option<u64> {
         ("bf16x2", "f32") => {
             pack(cvt::f32_to_bf16(b, round, clamp), cvt::f32_to_bf16(a, round, clamp)) as u64
         }
-        ("tf32", "f32") if op.has("rna") => cvt::f32_to_tf32_rna(a) as u64,
+        ("tf32", "f32") if op.has("rna") => cvt::f32_to_tf32_rna(a, clamp.satfinite) as u64,
         ("tf32", "f32") => cvt::f32_to_tf32(a, round, clamp) as u64,
         (_, "f32") if fp8(to).is_some() => {
             let to = fp8(to)?;

@@ -3,7 +3,6 @@
 use super::{Op, icmp};
 use arith::bits::{self, Amount, Prmt};
 use arith::int::{self, w32, w64};
-use arith::video::{Scalar, Simd, VideoOp};
 
 /// The operand as its type sees it, in 64 bits.
 fn extend(x: u64, kind: &str) -> u64 {
@@ -59,6 +58,7 @@ pub fn evaluate(op: &Op, operands: &str, x: [u64; 3]) -> Option<u64> {
             ("popc", _) => bits::popc64(a64) as u64,
             ("clz", _) => bits::clz64(a64) as u64,
             ("brev", _) => bits::brev64(a64),
+            ("bfe", _) => bits::bfe64(a64, x[1] as u32, x[2] as u32, signed),
             ("bfind", _) => bits::bfind64(a64, signed, op.has("shiftamt")) as u64,
             _ => return None,
         });
@@ -109,6 +109,7 @@ pub fn evaluate(op: &Op, operands: &str, x: [u64; 3]) -> Option<u64> {
         ("popc", _) => bits::popc(a),
         ("clz", _) => bits::clz(a),
         ("brev", _) => bits::brev(a),
+        ("bfe", _) => bits::bfe(a, x[1] as u32, x[2] as u32, signed),
         ("bfind", _) => bits::bfind(a, signed, op.has("shiftamt")),
         _ => return None,
     } as u64)
@@ -119,9 +120,6 @@ fn special(op: &Op, operands: &str, x: [u64; 3]) -> Option<u64> {
     let signed = op.signed();
     let amount = if op.has("clamp") { Amount::Clamp } else { Amount::Wrap };
     let first_signed = op.parts.iter().find(|p| p.ends_with("32")).is_some_and(|p| p.starts_with('s'));
-    if op.name.starts_with('v') {
-        return video(op, operands, a, b, c).map(u64::from);
-    }
     Some(match (op.name, op.kind()) {
         ("add", "s32") if op.has("sat") => int::add_sat_s32(a, b),
         ("sub", "s32") if op.has("sat") => int::sub_sat_s32(a, b),
@@ -169,28 +167,4 @@ fn special(op: &Op, operands: &str, x: [u64; 3]) -> Option<u64> {
         }
         _ => return None,
     } as u64)
-}
-
-fn video(op: &Op, _operands: &str, a: u32, b: u32, c: u32) -> Option<u32> {
-    let types: Vec<bool> =
-        op.parts.iter().filter(|p| p.ends_with("32")).map(|p| p.starts_with('s')).collect();
-    let (d_signed, a_signed, b_signed) = (types[0], types[1], types[2]);
-    let name = op.name.trim_end_matches(['2', '4']);
-    let kind = match name {
-        "vadd" => VideoOp::Add,
-        "vsub" => VideoOp::Sub,
-        "vabsdiff" => VideoOp::AbsDiff,
-        "vmin" => VideoOp::Min,
-        "vmax" => VideoOp::Max,
-        "vavrg" => VideoOp::Average,
-        _ => return None,
-    };
-    let sat = op.has("sat");
-    if name == op.name {
-        let v = Scalar { op: kind, d_signed, a_signed, b_signed, sat, ..Scalar::default() };
-        return Some(Scalar::from_bits(v.to_bits()).apply(a, b, c));
-    }
-    let bytes = op.name.ends_with('4');
-    let v = Simd { op: kind, bytes, d_signed, a_signed, b_signed, sat, accumulate: false, mask: 15 };
-    Some(Simd::from_bits(v.to_bits()).apply(a, b, c))
 }

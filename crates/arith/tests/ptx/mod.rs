@@ -3,6 +3,7 @@
 mod conversion;
 mod floating;
 mod integer;
+mod video;
 
 use arith::{FCmp, ICmp, Round};
 
@@ -84,6 +85,9 @@ pub fn evaluate(text: &str, x: [u64; 3]) -> Option<u64> {
     }
     let (opcode, operands) = text.split_once(' ')?;
     let op = Op::new(opcode);
+    if op.name.starts_with('v') {
+        return video::evaluate(&op, operands, x.map(|v| v as u32)).map(u64::from);
+    }
     floating::evaluate(&op, x)
         .or_else(|| conversion::evaluate(&op, x))
         .or_else(|| integer::evaluate(&op, operands, x))
@@ -91,11 +95,13 @@ pub fn evaluate(text: &str, x: [u64; 3]) -> Option<u64> {
 
 /// The forms in braces, recognised by the instruction that they are about.
 fn sequence(text: &str, [a, b, c]: [u64; 3]) -> Option<u64> {
-    use arith::{bits, fp32, int};
+    use arith::{Mode, bits, fp32, fp64, int};
     let holds = |s: &str| text.contains(s);
     let wide = holds("64 a,") || holds("b64 %0");
     Some(if holds("bfi.b") {
-        let (position, length) = (c as u32 & 255, (c as u32 & 255) >> 2);
+        let masked = c as u32 & 255;
+        let (position, length) =
+            if holds("shr.u32 d, %3, 3") { (c as u32, c as u32 >> 3) } else { (masked, masked >> 2) };
         if wide {
             bits::bfi64(a, b, position, length)
         } else {
@@ -128,6 +134,15 @@ fn sequence(text: &str, [a, b, c]: [u64; 3]) -> Option<u64> {
     } else if holds("setp.lt.and.f32") {
         let p = fp32::cmp(a as u32, b as u32, FCmp::Lt, false);
         if p { 3 } else { 5 + 8 }
+    } else if holds(".reg .f32 t; mul") {
+        // The assembler makes one scaled product of this pair.
+        let factor = u32::from_str_radix(text.rsplit_once("0f")?.1.get(..8)?, 16).ok()?;
+        let mode = if holds(".ftz") { Mode::RN.ftz() } else { Mode::RN };
+        fp32::mul_scaled(a as u32, b as u32, (factor >> 23) as i32 - 127, mode) as u64
+    } else if holds("neg.f64 t") {
+        fp64::fma(fp64::neg_operand(a), b, c, Round::Rn)
+    } else if holds("abs.f64 t") {
+        fp64::add(fp64::abs_operand(a), b, Round::Rn)
     } else {
         return None;
     })
