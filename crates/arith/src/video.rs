@@ -387,3 +387,19 @@ impl Simd {
         d
     }
 }
+
+/// Bits 30 and 31 of a video instruction's descriptor: the family whose `to_bits` the others are.
+pub mod family {
+    pub const SCALAR: u32 = 0;
+    pub const MAD: u32 = 1 << 30;
+    pub const SIMD: u32 = 2 << 30;
+}
+
+/// Any video instruction, by its descriptor: one of [`family`] and the `to_bits` of [`Scalar`], [`Mad`] or [`Simd`].
+pub fn apply(descriptor: u32, a: u32, b: u32, c: u32) -> u32 {
+    match descriptor & (3 << 30) {
+        family::SCALAR => Scalar::from_bits(descriptor).apply(a, b, c),
+        family::MAD => Mad::from_bits(descriptor).apply(a, b, c),
+        _ => Simd::from_bits(descriptor).apply(a, b, c),
+    }
+}

@@ -243,7 +243,9 @@ fn select<'a>(
     }
     let selector = numbers.iter().enumerate().fold(0, |selector, (i, &n)| {
         let i = i as u32;
-        if elements == 4 { selector | n << (4 * i) } else { selector | ((2 * n + 1) << 4 | 2 * n) << (8 * i) }
+        // A half-word is two bytes.
+        let bytes = if elements == 4 { n << (4 * i) } else { ((2 * n + 1) * 16 + 2 * n) << (8 * i) };
+        selector | bytes
     });
     let selector = cx.iconst(Type::B32, u64::from(selector));
     Ok(cx.b.ins(Op::Prmt(PrmtMode::Index), &[from[0], from[1], selector], Type::B32))
