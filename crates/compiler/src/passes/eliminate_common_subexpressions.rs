@@ -78,7 +78,13 @@ fn find(map: &[Option<Value>], mut v: Value) -> Value {
 fn is_commutative(op: &Op) -> bool {
     use ir::Scalar::F64;
     match op {
-        Op::Add | Op::AddSat | Op::Mul | Op::MulHi { .. } | Op::MulWide { .. } | Op::Min { .. } | Op::Max { .. } => true,
+        Op::Add
+        | Op::AddSat
+        | Op::Mul
+        | Op::MulHi { .. }
+        | Op::MulWide { .. }
+        | Op::Min { .. }
+        | Op::Max { .. } => true,
         Op::And | Op::Or | Op::Xor | Op::AbsDiff { .. } | Op::Add16x2 => true,
         Op::FAdd(m) | Op::FMul(m) | Op::FFma(m) => m.ty != F64,
         Op::FMulScaled { .. } => true,

@@ -1,6 +1,6 @@
 //! What a pure operation gives for known arguments. Operations it does not know stay for the machine.
 
-use arith::half::{self, HalfMode};
+use arith::half::HalfMode;
 use arith::{FCmp, MinMax, Mode, Round, bf16, bits, f16, fp32, fp64};
 use ir::{Cvt, CvtRound, Float, FloatCmp, IntCmp, MufuFn, Op, PrmtMode, Scalar, Type};
 use smallvec::{SmallVec, smallvec};
@@ -52,7 +52,9 @@ fn unary(op: &Op, a: u64, width: Type, result: Type) -> Option<u64> {
         Op::Clz => u64::from(a.leading_zeros() - (64 - width.bits())),
         Op::Brev => a.reverse_bits() >> (64 - width.bits()),
         Op::Bfind { signed, shift_amount } if is_wide => u64::from(bits::bfind64(a, signed, shift_amount)),
-        Op::Bfind { signed, shift_amount } if width == Type::B32 => u64::from(bits::bfind(a as u32, signed, shift_amount)),
+        Op::Bfind { signed, shift_amount } if width == Type::B32 => {
+            u64::from(bits::bfind(a as u32, signed, shift_amount))
+        }
         Op::TruncLo => a,
         Op::TruncHi => a >> result.bits(),
         Op::ZeroExt => a,
@@ -106,12 +108,17 @@ fn convert(c: Cvt, a: u64) -> Option<u64> {
             let kept = if c.sat { number.clamp(low, high) } else { number };
             // The register is wider than an 8-bit integer and holds it extended.
             let unused = 128 - to.bits();
-            let extended = if to.is_signed() { kept << unused >> unused } else { (kept << unused) as u128 as i128 };
+            let extended =
+                if to.is_signed() { kept << unused >> unused } else { (kept << unused) as u128 as i128 };
             let extended = if to.is_signed() { extended } else { ((extended as u128) >> unused) as i128 };
             Some(extended as u64 & to.ty().mask())
         }
-        (true, Scalar::F32) if c.round == CvtRound::Rn && !c.sat => Some(u64::from((number as f32).to_bits())),
-        (true, Scalar::F64) if matches!(c.round, CvtRound::Rn | CvtRound::None) && !c.sat => Some((number as f64).to_bits()),
+        (true, Scalar::F32) if c.round == CvtRound::Rn && !c.sat => {
+            Some(u64::from((number as f32).to_bits()))
+        }
+        (true, Scalar::F64) if matches!(c.round, CvtRound::Rn | CvtRound::None) && !c.sat => {
+            Some((number as f64).to_bits())
+        }
         (false, Scalar::F64) if c.from == Scalar::F32 && c.round == CvtRound::None && !c.sat && !c.ftz => {
             let x = f32::from_bits(a as u32);
             (!x.is_nan()).then(|| f64::from(x).to_bits())
@@ -151,11 +158,19 @@ fn binary(op: &Op, a: u64, b: u64, width: Type, result: Type) -> Option<u64> {
         Op::Or => a | b,
         Op::Xor => a ^ b,
         Op::Shl => shift(a),
-        Op::ShrU => if count >= n { 0 } else { a >> count },
+        Op::ShrU => {
+            if count >= n {
+                0
+            } else {
+                a >> count
+            }
+        }
         Op::ShrS => (signed(a, width) >> count.min(63)) as u64,
         Op::Concat => a | b << (result.bits() / 2),
         Op::ICmp { cmp, signed: s } => u64::from(compare(cmp, s, a, b, width)),
-        Op::FCmp { cmp, ty: Scalar::F32, ftz } => u64::from(fp32::cmp(a as u32, b as u32, float_compare(cmp), ftz)),
+        Op::FCmp { cmp, ty: Scalar::F32, ftz } => {
+            u64::from(fp32::cmp(a as u32, b as u32, float_compare(cmp), ftz))
+        }
         Op::FCmp { cmp, ty: Scalar::F64, .. } => u64::from(fp64::cmp(a, b, float_compare(cmp))),
         Op::FAdd(m) => float(m, &[a, b], Arithmetic::Add)?,
         Op::FSub(m) => float(m, &[a, b], Arithmetic::Sub)?,
@@ -179,10 +194,18 @@ fn binary(op: &Op, a: u64, b: u64, width: Type, result: Type) -> Option<u64> {
 
 fn ternary(op: &Op, a: u64, b: u64, c: u64, width: Type) -> Option<u64> {
     Some(match *op {
-        Op::Select => if a & 1 != 0 { b } else { c },
+        Op::Select => {
+            if a & 1 != 0 {
+                b
+            } else {
+                c
+            }
+        }
         Op::FFma(m) => float(m, &[a, b, c], Arithmetic::Fma)?,
         Op::Lop3(table) => u64::from(bits::lop3(a as u32, b as u32, c as u32, table)),
-        Op::Bfe { signed } if width == Type::B32 => u64::from(bits::bfe(a as u32, b as u32, c as u32, signed)),
+        Op::Bfe { signed } if width == Type::B32 => {
+            u64::from(bits::bfe(a as u32, b as u32, c as u32, signed))
+        }
         Op::Bfe { signed } if width == Type::B64 => bits::bfe64(a, b as u32, c as u32, signed),
         Op::Prmt(PrmtMode::Index) => u64::from(bits::prmt(a as u32, b as u32, c as u32, bits::Prmt::Index)),
         Op::Funnel { left, wrap } => {
@@ -288,8 +311,10 @@ fn both_halves(
     two: impl Fn(u16, u16) -> u16,
     three: impl Fn(u16, u16, u16) -> u16,
 ) -> u64 {
-    u64::from(match what {
-        Arithmetic::Fma => half::map3(a as u32, b as u32, c as u32, three),
-        _ => half::map2(a as u32, b as u32, two),
-    })
+    let half = |shift: u32| {
+        let (a, b, c) = ((a >> shift) as u16, (b >> shift) as u16, (c >> shift) as u16);
+        let r = if matches!(what, Arithmetic::Fma) { three(a, b, c) } else { two(a, b) };
+        u64::from(r) << shift
+    };
+    half(0) | half(16)
 }

@@ -266,7 +266,8 @@ fn expand_half(e: &mut Editor, f: ApproxFn, ty: Scalar, x: Value) -> Value {
 fn expand_rsqrt_f64(e: &mut Editor, x: Value) -> Value {
     let mode = Float::rn(Scalar::F64);
     let double = |e: &mut Editor, v: f64| e.iconst(Type::B64, v.to_bits());
-    let compare = |e: &mut Editor, cmp, a, b| e.ins(Op::FCmp { cmp, ty: Scalar::F64, ftz: false }, &[a, b], Type::P);
+    let compare =
+        |e: &mut Editor, cmp, a, b| e.ins(Op::FCmp { cmp, ty: Scalar::F64, ftz: false }, &[a, b], Type::P);
     let select = |e: &mut Editor, p, a, b| e.ins(Op::Select, &[p, a, b], Type::B64);
 
     let high = e.ins(Op::TruncHi, &[x], Type::B32);

@@ -91,7 +91,11 @@ fn op(op: Op, args: &[Value]) -> Simpler {
 
 fn simplify(e: &mut Editor, i: InstId) -> Simpler {
     let data = e.func.inst(i);
-    if !data.op.is_pure() || data.guard.is_some() || data.results.is_empty() || matches!(data.op, Op::Const(_)) {
+    if !data.op.is_pure()
+        || data.guard.is_some()
+        || data.results.is_empty()
+        || matches!(data.op, Op::Const(_))
+    {
         return Simpler::No;
     }
     let (code, args) = (data.op, data.args.clone());
@@ -130,7 +134,11 @@ fn simplify_unary(e: &mut Editor, code: Op, a: Value, ty: Type) -> Simpler {
         (Op::TruncLo, Some((Op::Concat, x))) => Simpler::Value(x[0]),
         (Op::TruncHi, Some((Op::Concat, x))) => Simpler::Value(x[1]),
         (Op::TruncLo, Some((widen @ (Op::ZeroExt | Op::SignExt), x))) => {
-            if f.ty(x[0]) == ty { Simpler::Value(x[0]) } else { op(widen, &x) }
+            if f.ty(x[0]) == ty {
+                Simpler::Value(x[0])
+            } else {
+                op(widen, &x)
+            }
         }
         (Op::TruncHi, Some((Op::ZeroExt, x))) if f.ty(x[0]).bits() <= ty.bits() => op(Op::Const(0), &[]),
         (Op::ZeroExt, Some((Op::ZeroExt, x))) => op(Op::ZeroExt, &x),
@@ -159,14 +167,22 @@ fn simplify_cvt(c: Cvt, a: Value, from: Type, ty: Type) -> Simpler {
     }
 }
 
-fn simplify_binary(e: &mut Editor, code: Op, [a, b]: [Value; 2], [ka, kb]: [Option<u64>; 2], ty: Type) -> Simpler {
+fn simplify_binary(
+    e: &mut Editor,
+    code: Op,
+    [a, b]: [Value; 2],
+    [ka, kb]: [Option<u64>; 2],
+    ty: Type,
+) -> Simpler {
     let width = e.func.ty(a);
     let ones = width.mask();
     let zero = || op(Op::Const(0), &[]);
     // Constants stand on the right.
     if ka.is_some() && kb.is_none() {
         match code {
-            Op::Add | Op::Mul | Op::And | Op::Or | Op::Xor | Op::Min { .. } | Op::Max { .. } => return op(code, &[b, a]),
+            Op::Add | Op::Mul | Op::And | Op::Or | Op::Xor | Op::Min { .. } | Op::Max { .. } => {
+                return op(code, &[b, a]);
+            }
             Op::ICmp { cmp, signed } => return op(Op::ICmp { cmp: swap(cmp), signed }, &[b, a]),
             _ => {}
         }
@@ -178,7 +194,8 @@ fn simplify_binary(e: &mut Editor, code: Op, [a, b]: [Value; 2], [ka, kb]: [Opti
             Op::ICmp { cmp, .. } => {
                 return op(Op::Const(u64::from(matches!(cmp, IntCmp::Eq | IntCmp::Le | IntCmp::Ge))), &[]);
             }
-            Op::FMin { ftz: false, xorsign_abs: false, .. } | Op::FMax { ftz: false, xorsign_abs: false, .. } => {
+            Op::FMin { ftz: false, xorsign_abs: false, .. }
+            | Op::FMax { ftz: false, xorsign_abs: false, .. } => {
                 return Simpler::Value(a);
             }
             _ => {}
@@ -270,7 +287,13 @@ fn simplify_product(e: &mut Editor, m: Float, [a, b]: [Value; 2], known: [Option
     }
 }
 
-fn simplify_select(e: &mut Editor, code: Op, [a, b, c]: [Value; 3], known: &[Option<u64>], ty: Type) -> Simpler {
+fn simplify_select(
+    e: &mut Editor,
+    code: Op,
+    [a, b, c]: [Value; 3],
+    known: &[Option<u64>],
+    ty: Type,
+) -> Simpler {
     if code != Op::Select {
         return Simpler::No;
     }

@@ -62,7 +62,8 @@ fn skip_empty_blocks(f: &mut Function) -> bool {
         let data = f.block(b);
         let Terminator::Jump(to) = &data.term else { return None };
         let own = |p: &Value| to.args.iter().filter(|a| *a == p).count() as u32 == uses[p.index()];
-        (data.insts.is_empty() && to.block != b && b != f.entry() && data.params.iter().all(own)).then(|| to.clone())
+        (data.insts.is_empty() && to.block != b && b != f.entry() && data.params.iter().all(own))
+            .then(|| to.clone())
     };
     let mut changed = false;
     for b in f.layout.clone() {
@@ -114,7 +115,8 @@ fn merge_chains(f: &mut Function) -> bool {
             let data = f.block_mut(t);
             data.params.clear();
             let insts = std::mem::take(&mut data.insts);
-            let (term, term_loc) = (std::mem::replace(&mut data.term, Terminator::Unreachable), data.term_loc);
+            let (term, term_loc) =
+                (std::mem::replace(&mut data.term, Terminator::Unreachable), data.term_loc);
             let into = f.block_mut(b);
             into.insts.extend(insts);
             into.term = term;

@@ -37,7 +37,12 @@ struct Addition {
 
 /// The choice for each addition, by instruction. `unrolled`: headers of loops that are groups of unrolled copies.
 pub fn choose(f: &Function, unrolled: &[Block]) -> Vec<Option<Choice>> {
-    let mut c = Chooser { f, products: vec![Product::default(); f.insts.len()], adds: Vec::new(), choices: vec![None; f.insts.len()] };
+    let mut c = Chooser {
+        f,
+        products: vec![Product::default(); f.insts.len()],
+        adds: Vec::new(),
+        choices: vec![None; f.insts.len()],
+    };
     c.collect();
     c.fuse_hoisted(unrolled);
     c.fuse_single_uses();
@@ -90,8 +95,10 @@ impl Chooser<'_> {
                 continue;
             };
             let fits = matches!(f.inst(p).op, Op::FMul(q) if q.ty == m.ty && q.ftz == m.ftz);
-            let absorbs =
-                fits && !o.absolute && seen[0].value != seen[1].value && stretch[p.index()] == stretch[i.index()];
+            let absorbs = fits
+                && !o.absolute
+                && seen[0].value != seen[1].value
+                && stretch[p.index()] == stretch[i.index()];
             let product = &mut self.products[p.index()];
             product.uses += 1;
             if absorbs {
@@ -162,15 +169,20 @@ impl Chooser<'_> {
             }
             let m = add.mode;
             let seen = [0, 1].map(|k| view(f, f.inst(add.inst).args[k], m));
-            let varies =
-                |v: Value| f.const_of(v).is_none() && block_of[v.index()].is_some_and(|b| loops.contains(l, b));
+            let varies = |v: Value| {
+                f.const_of(v).is_none() && block_of[v.index()].is_some_and(|b| loops.contains(l, b))
+            };
             if seen.iter().any(|o| varies(o.value)) || seen[0].value == seen[1].value {
                 continue;
             }
             let single = |k: usize| {
                 let p = f.def_inst(seen[k].value).filter(|p| self.products[p.index()].is_candidate)?;
                 let fits = matches!(f.inst(p).op, Op::FMul(q) if q.ty == m.ty && q.ftz == m.ftz);
-                (fits && !seen[k].absolute && self.products[p.index()].uses == 1).then_some((order[p.index()], k, p))
+                (fits && !seen[k].absolute && self.products[p.index()].uses == 1).then_some((
+                    order[p.index()],
+                    k,
+                    p,
+                ))
             };
             if let Some((_, operand, product)) = [0, 1].into_iter().filter_map(single).min() {
                 self.choices[self.adds[a].inst.index()] = Some(Choice::Fuse { operand, product });
@@ -191,7 +203,9 @@ impl Chooser<'_> {
             };
             let Some(k) = (0..2).find(|&k| add.operands[k].is_some_and(single)) else { continue };
             match add.operands {
-                [Some(first), Some(second)] if add.is_plain_sum && self.same_product(first, second, add.mode) => {
+                [Some(first), Some(second)]
+                    if add.is_plain_sum && self.same_product(first, second, add.mode) =>
+                {
                     self.choices[add.inst.index()] = Some(Choice::Double { product: second });
                     self.products[second.index()].needed = true;
                     self.adds[a].done = true;

@@ -24,7 +24,9 @@ pub fn saturate(f: &mut Function) {
             return Change::Keep;
         }
         match &mut e.func.inst_mut(p).op {
-            Op::FAdd(m) | Op::FSub(m) | Op::FMul(m) | Op::FFma(m) if m.ty == Scalar::F32 && m.ftz == ftz && !m.sat => {
+            Op::FAdd(m) | Op::FSub(m) | Op::FMul(m) | Op::FFma(m)
+                if m.ty == Scalar::F32 && m.ftz == ftz && !m.sat =>
+            {
                 m.sat = true;
                 Change::Replace(x)
             }
@@ -56,9 +58,8 @@ fn saturated(f: &Function, i: InstId, uses: &[u32]) -> Option<(Value, bool)> {
 /// The argument beside the constant `bits`.
 fn other_than(f: &Function, args: &[Value], bits: u32) -> Option<Value> {
     let is = |v: Value| f.const_of(v) == Some(bits.into());
-    match args {
-        &[a, k] if is(k) => Some(a),
-        &[k, a] if is(k) => Some(a),
+    match *args {
+        [a, k] | [k, a] if is(k) => Some(a),
         _ => None,
     }
 }

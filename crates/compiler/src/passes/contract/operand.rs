@@ -32,7 +32,9 @@ fn peel(f: &Function, v: Value, m: Float) -> Operand {
             Op::FNeg { ty, ftz } if ty == m.ty && (!ftz || m.ftz) && can_negate(ty) => {
                 seen.negated ^= !seen.absolute;
             }
-            Op::FAbs { ty, ftz } if ty == m.ty && (!ftz || m.ftz) && can_take_magnitude(ty) => seen.absolute = true,
+            Op::FAbs { ty, ftz } if ty == m.ty && (!ftz || m.ftz) && can_take_magnitude(ty) => {
+                seen.absolute = true
+            }
             _ => break,
         }
         seen.value = d.args[0];
@@ -43,7 +45,8 @@ fn peel(f: &Function, v: Value, m: Float) -> Operand {
 /// The same bits for sure.
 fn same(f: &Function, a: Operand, b: Operand) -> bool {
     let equal = a.value == b.value
-        || f.ty(a.value) == f.ty(b.value) && f.const_of(a.value).is_some_and(|k| f.const_of(b.value) == Some(k));
+        || f.ty(a.value) == f.ty(b.value)
+            && f.const_of(a.value).is_some_and(|k| f.const_of(b.value) == Some(k));
     equal && (a.negated, a.absolute) == (b.negated, b.absolute)
 }
 

@@ -24,9 +24,13 @@ fn ends_stretch(f: &Function, i: ir::InstId) -> bool {
     let inst = f.inst(i);
     let width = inst.args.first().map(|&v| f.ty(v));
     match inst.op {
-        Op::Load(_) | Op::Store(_) | Op::Atom(_) | Op::Red(_) | Op::Bar { .. } | Op::Hint(..) => inst.guard.is_some(),
+        Op::Load(_) | Op::Store(_) | Op::Atom(_) | Op::Red(_) | Op::Bar { .. } | Op::Hint(..) => {
+            inst.guard.is_some()
+        }
         Op::Trap => inst.guard.is_some(),
-        Op::Fence { .. } | Op::Call(_) | Op::CallIndirect | Op::Syscall(_) | Op::Brkpt | Op::PmEvent(_) => true,
+        Op::Fence { .. } | Op::Call(_) | Op::CallIndirect | Op::Syscall(_) | Op::Brkpt | Op::PmEvent(_) => {
+            true
+        }
         Op::FDiv { .. } | Op::FRcp { .. } | Op::FSqrt { .. } => true,
         Op::Approx { f, ty, ftz } => is_branch(f, ty, ftz),
         Op::Div { signed } | Op::Rem { signed } => match width {

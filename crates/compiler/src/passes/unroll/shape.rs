@@ -53,13 +53,19 @@ pub fn reshape(f: &mut Function, loops: &Loops, id: LoopId) -> Option<Shape> {
     let start: Vec<Value> = match &entries[..] {
         [only] => {
             for b in f.layout.clone() {
-                f.block_mut(b).term.calls_mut().into_iter().filter(|c| c.block == before).for_each(|c| c.args.clear());
+                f.block_mut(b)
+                    .term
+                    .calls_mut()
+                    .into_iter()
+                    .filter(|c| c.block == before)
+                    .for_each(|c| c.args.clear());
             }
             only.clone()
         }
         _ => f.block(header).params.clone().iter().map(|&p| f.add_block_param(before, f.ty(p))).collect(),
     };
-    f.block_mut(before).term = Terminator::Jump(BlockCall { block: header, args: start.iter().copied().collect() });
+    f.block_mut(before).term =
+        Terminator::Jump(BlockCall { block: header, args: start.iter().copied().collect() });
     let term_loc = f.block(header).term_loc;
     f.block_mut(before).term_loc = term_loc;
 
@@ -78,7 +84,19 @@ pub fn reshape(f: &mut Function, loops: &Loops, id: LoopId) -> Option<Shape> {
     let next = if continues_if { then } else { otherwise }.args.to_vec();
     let cond = *cond;
     let loc = f.block(latch).term_loc;
-    Some(Shape { blocks: l.blocks.clone(), header, latch, before, after, start, next, leaving, cond, continues_if, loc })
+    Some(Shape {
+        blocks: l.blocks.clone(),
+        header,
+        latch,
+        before,
+        after,
+        start,
+        next,
+        leaving,
+        cond,
+        continues_if,
+        loc,
+    })
 }
 
 /// Puts the two new blocks before the header and before the exit.

@@ -79,7 +79,15 @@ pub fn find_counter(f: &Function, s: &Shape) -> Option<Counter> {
         });
     }
     let n = s.next.iter().position(|&v| v == tested)?;
-    Some(Counter { start: s.start[n], step: step_of(n)?, tests_stepped: true, cmp, signed: is_signed, limit, width })
+    Some(Counter {
+        start: s.start[n],
+        step: step_of(n)?,
+        tests_stepped: true,
+        cmp,
+        signed: is_signed,
+        limit,
+        width,
+    })
 }
 
 impl Counter {
@@ -189,7 +197,11 @@ fn compute_ordered(code: &mut Code, c: &Counter) -> Trips {
     let near = code.test(c.cmp, c.signed, first, c.limit);
     let mut valid = near;
     if slack > 0 {
-        let (cmp, bound) = if upward { (IntCmp::Le, high.wrapping_sub(slack)) } else { (IntCmp::Ge, low.wrapping_add(slack)) };
+        let (cmp, bound) = if upward {
+            (IntCmp::Le, high.wrapping_sub(slack))
+        } else {
+            (IntCmp::Ge, low.wrapping_add(slack))
+        };
         let bound = code.number(bound);
         let in_range = code.test(cmp, c.signed, c.limit, bound);
         valid = code.ins(Op::And, &[valid, in_range], Type::P);
@@ -202,7 +214,10 @@ fn compute_ordered(code: &mut Code, c: &Counter) -> Trips {
     let more = if c.tests_stepped { 1 } else { 2 };
     let count = code.add(quotient, more);
     // One step from a start at or past the limit stays there if it does not wrap.
-    let start = code.f.const_of(c.start).map(|k| if c.signed { i128::from(signed(k, c.width)) } else { i128::from(k) });
+    let start = code
+        .f
+        .const_of(c.start)
+        .map(|k| if c.signed { i128::from(signed(k, c.width)) } else { i128::from(k) });
     let (low, high) = if c.signed {
         (i128::from(signed(low, c.width)), i128::from(signed(high, c.width)))
     } else {
