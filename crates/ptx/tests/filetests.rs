@@ -3,6 +3,8 @@
 //! - `errors/`: `// error: message` at the end of the line it is about, `// error@+1: message` one line above it.
 //!   All errors must be expected, in full.
 //! - `parse/`: no errors; the lines that begin with `//> ` are the printed module.
+//! - `lower/`: no errors; the lines that begin with `//> ` are the ir.
+//! - `lower_errors/`: like `errors/`, for what parses well and cannot be lowered.
 //! - `kernels/`: compiler output; no errors. Printing and parsing again changes nothing, here and in `parse/`.
 
 #![allow(clippy::unwrap_used)]
@@ -23,12 +25,20 @@ fn bless() -> bool {
     std::env::var_os("BLESS").is_some()
 }
 
+/// Errors of checking a module.
+fn check_errors(source: &[u8]) -> Vec<(u32, String)> {
+    errors(source, &ptx::check(source).diagnostics)
+}
+
+/// Errors of lowering a module, which checks it first.
+fn lower_errors(source: &[u8]) -> Vec<(u32, String)> {
+    ptx::to_ir("test", source).err().map_or(Vec::new(), |diagnostics| errors(source, &diagnostics))
+}
+
 /// Errors as (line, message).
-fn errors(source: &[u8]) -> Vec<(u32, String)> {
+fn errors(source: &[u8], diagnostics: &[ptx::Diagnostic]) -> Vec<(u32, String)> {
     let lines = ptx::LineIndex::new(source);
-    let parse = ptx::check(source);
-    parse
-        .diagnostics
+    diagnostics
         .iter()
         .map(|d| {
             let mut message = d.message.clone();
@@ -74,7 +84,16 @@ fn with_errors(text: &str, errors: &[(u32, String)]) -> String {
 
 #[test]
 fn errors_are_reported_at_their_lines() {
-    for path in files("errors") {
+    assert_errors("errors", check_errors);
+}
+
+#[test]
+fn what_cannot_be_lowered_is_reported_at_its_line() {
+    assert_errors("lower_errors", lower_errors);
+}
+
+fn assert_errors(kind: &str, errors: fn(&[u8]) -> Vec<(u32, String)>) {
+    for path in files(kind) {
         let mut text = fs::read_to_string(&path).unwrap();
         if bless() {
             text = with_errors(&text, &errors(text.as_bytes()));
@@ -105,12 +124,30 @@ fn modules_parse_and_print() {
         if path.parent().is_some_and(|folder| folder.ends_with("kernels")) {
             continue;
         }
-        let expectation: String = printed.lines().map(|line| format!("//> {line}\n")).collect();
-        let (input, expected) = text.split_at(text.find("//> ").unwrap_or(text.len()));
-        if bless() {
-            fs::write(&path, format!("{}\n\n{expectation}", input.trim_end())).unwrap();
-        } else {
-            assert_eq!(expected, expectation, "{}", path.display());
-        }
+        assert_expectation(&path, &text, &printed);
+    }
+}
+
+#[test]
+fn instructions_lower_to_ir() {
+    for path in files("lower") {
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(lower_errors(text.as_bytes()), [], "{}", path.display());
+        let module = ptx::to_ir("test", text.as_bytes()).unwrap();
+        ir::validate(&module).unwrap();
+        let printed: Vec<String> = module.functions.iter().map(|f| f.to_string()).collect();
+        assert_expectation(&path, &text, &printed.join("\n"));
+    }
+}
+
+/// The lines of `printed` stand behind `//> ` at the end of the file.
+fn assert_expectation(path: &Path, text: &str, printed: &str) {
+    let expectation: String =
+        printed.lines().map(|line| format!("{}\n", format!("//> {line}").trim_end())).collect();
+    let (input, expected) = text.split_at(text.find("//> ").unwrap_or(text.len()));
+    if bless() {
+        fs::write(path, format!("{}\n\n{expectation}", input.trim_end())).unwrap();
+    } else {
+        assert_eq!(expected, expectation, "{}", path.display());
     }
 }

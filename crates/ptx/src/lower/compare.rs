@@ -37,9 +37,11 @@ pub(super) fn lower<'a>(cx: &mut FnLower<'_, '_, 'a>, inst: &Instruction<'a>) ->
     }
 }
 
-/// The comparison among the modifiers. The first one counts: it stands before everything else.
+/// The comparison among the modifiers.
 fn comparison<'a>(cx: &FnLower<'_, '_, 'a>, inst: &Instruction<'a>, ty: ScalarType) -> Result<Op> {
-    let word = inst.modifiers.first().map_or("", |m| m.text);
+    let is_other =
+        |word: &str| matches!(word, "and" | "or" | "xor" | "ftz") || ScalarType::from_word(word).is_some();
+    let word = inst.modifiers.iter().map(|m| m.text).find(|word| !is_other(word)).unwrap_or_default();
     let wrong = || cx.fail(inst.opcode_span(), format!("`{word}` does not compare `.{}`", ty.word()));
     if ty.class() == TypeClass::Float {
         let cmp = match word {
