@@ -2,7 +2,7 @@
 //! where both end up in one block, so how loops are unrolled decides bits.
 //!
 //! - A known number of iterations: all of them in a row when small, else the loop runs groups of them.
-//! - An unknown number, a body of one block of at most 21 instructions: groups of four, then two, then one.
+//! - An unknown number, a body of one block that is not too long: groups of four, then two, then one.
 //! - Loops with another exit, marked `nounroll`, or without a counter stay.
 
 mod copy;
@@ -13,12 +13,14 @@ mod trips;
 use super::{Context, remove_dead_code, simplify_cfg};
 use crate::analysis::{Divergence, DomTree, LoopId, Loops, PostDominators};
 use groups::{unroll_by_four, unroll_fully, unroll_in_groups};
-use ir::{Block, Function, LocId, Op};
+use ir::{Block, Function, InstId, LocId, Op, Space};
 use shape::Shape;
 use std::collections::{BTreeSet, HashSet};
 
 /// The largest body for an unknown number of iterations, its counter and branch included.
 const MAX_RUNTIME_BODY: usize = 21;
+/// The same where the body loads from memory, and copies overlap the waiting: bodies of up to 68 were seen unrolled.
+const MAX_RUNTIME_BODY_WITH_LOADS: usize = 72;
 /// Instructions of a body that disappear when the number of iterations is known: step, test, branch.
 const LOOP_OVERHEAD: u64 = 3;
 /// Full unrolling: iterations^2 * body^3 at most. A measured boundary: bodies of 3, 9, 21, 41 instructions unroll fully at
@@ -74,11 +76,18 @@ fn unroll(f: &mut Function, s: &Shape, original_insts: usize, context: &mut Cont
         context.unrolled.push(unroll_in_groups(f, s, count, group));
         return Some(format!("unrolled by {group}"));
     }
-    if s.blocks.len() > 1 || size > MAX_RUNTIME_BODY || lanes_must_stay_together(f, s, &counter) {
+    let most = if loads(f, s) { MAX_RUNTIME_BODY_WITH_LOADS } else { MAX_RUNTIME_BODY };
+    if s.blocks.len() > 1 || size > most || lanes_must_stay_together(f, s, &counter) {
         return None;
     }
     context.unrolled.extend(unroll_by_four(f, s, &counter)?);
     Some("unrolled by 4, 2 and 1".into())
+}
+
+fn loads(f: &Function, s: &Shape) -> bool {
+    let is_load =
+        |i: &InstId| matches!(f.inst(*i).op, Op::Load(a) if !matches!(a.space, Space::Param | Space::Const));
+    s.blocks.iter().any(|&b| f.block(b).insts.iter().any(is_load))
 }
 
 /// The largest group of copies, at most `most`, that leaves at most one iteration over.
