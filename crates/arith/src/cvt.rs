@@ -3,7 +3,7 @@
 //! The common pairs have their own vectorisable functions; [`int_to_float`], [`float_to_int`] and [`float_to_float`]
 //! cover every pair through the soft core where no faster way exists.
 
-use crate::fp32::{self, flush, narrow, saturate};
+use crate::fp32::{self, flush, is_tiny, narrow, narrow_twice, saturate};
 use crate::soft::{self, Format, Number, Overflow};
 use crate::{Round, bf16, f16, fp64, half};
 
@@ -295,8 +295,9 @@ pub fn f32_to_f64(a: u32, ftz: bool) -> u64 {
 #[inline(always)]
 pub fn f64_to_f32(a: u64, round: Round, ftz: bool, sat: bool) -> u32 {
     let nan = (a >> 32) as u32 & fp32::SIGN | 0x7fc0_0000 | (a >> 29) as u32 & 0x003f_ffff;
-    let r = if fp64::is_nan(a) { nan } else { narrow(f64::from_bits(a), round) };
-    let r = flush(r, ftz);
+    let (r, scaled) = narrow_twice(f64::from_bits(a), round);
+    let r = if ftz & is_tiny(scaled) { r & fp32::SIGN } else { r };
+    let r = if fp64::is_nan(a) { nan } else { r };
     if sat { saturate(r) } else { r }
 }
 

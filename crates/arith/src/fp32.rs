@@ -34,7 +34,7 @@ pub fn saturate(a: u32) -> u32 {
 /// Whether to flush a result, told from the same operation on operands scaled so that the result is 2^24 times as
 /// large: there it has its full precision. (Operands that overflow by the scaling have no denormal results.)
 #[inline(always)]
-fn is_tiny(scaled: u32) -> bool {
+pub(crate) fn is_tiny(scaled: u32) -> bool {
     scaled & !SIGN < (127 - 126 + 24) << 23
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn narrow(x: f64, round: Round) -> u32 {
 
 /// Rounds an f64 and its scaled copy.
 #[inline(always)]
-fn narrow_twice(x: f64, round: Round) -> (u32, u32) {
+pub(crate) fn narrow_twice(x: f64, round: Round) -> (u32, u32) {
     (narrow(x, round), narrow(x * SCALE as f64, round))
 }
 

@@ -240,14 +240,12 @@ impl Scalar {
         }
     }
 
-    /// The secondary minimum or maximum. Sums and differences are cut to words first. Where an unsigned result may have
-    /// come from a negative number, the machine takes `t` for the greater of two words with their top bits set.
+    /// The secondary minimum or maximum. Sums and differences are cut to words first. In an unsigned instruction the
+    /// machine takes a negative number, or a sum with its top bit set, for greater than anything.
     fn select(self, t: i64, c: u32, max: bool) -> u32 {
         let sum = matches!(self.op, VideoOp::Add | VideoOp::Sub);
-        let wrong_sign = !self.d_signed && (sum || t < 0);
-        let x = if sum || wrong_sign { extend(t as u32, 32, self.d_signed) } else { t };
-        let y = extend(c, 32, self.d_signed);
-        let greater = if wrong_sign && (t as u32 & c) >> 31 != 0 { true } else { x > y };
+        let t = if sum { t as i32 as i64 } else { t };
+        let greater = t > extend(c, 32, self.d_signed) || (!self.d_signed && t < 0);
         if max == greater { t as u32 } else { c }
     }
 }

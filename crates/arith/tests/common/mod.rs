@@ -41,7 +41,7 @@ pub fn width(kind: &str) -> usize {
     match kind {
         "u8" | "s8" => 8,
         "u16" | "s16" | "b16" | "t16" | "tb16" => 16,
-        "u64" | "s64" | "b64" | "f64" | "n64" => 64,
+        "u64" | "s64" | "b64" | "f64" | "n64" | "t64" => 64,
         _ => 32,
     }
 }
@@ -105,7 +105,7 @@ fn edges(kind: &str) -> &'static [u64] {
 }
 
 /// Kinds whose every value is from a list: NaNs of several payloads (`n64`), and numbers whose products and sums fall
-/// at the edge of the denormals (`t32`, `t16` for f16, `tb16` for bf16).
+/// at the edge of the denormals (`t32`, `t16` for f16, `tb16` for bf16, `t64` for conversions of f64).
 fn list(kind: &str) -> Option<&'static [u64]> {
     Some(match kind {
         "n64" => &[
@@ -135,6 +135,35 @@ fn list(kind: &str) -> Option<&'static [u64]> {
         "tb16" => &[
             0x3f7f, 0x3f7e, 0x3f81, 0x0080, 0x0081, 0x8081, 0x007f, 0x00ff, 0x3f00, 0x3f01, 0x3eff, 0xbf7f,
             0x8080, 0x0040, 0x0001, 0x8001, 0x3f80, 0xbf80, 0x7f7f, 0x0100, 0x1fff, 0x2001,
+        ],
+        "t64" => &[
+            0x380fffffe0000000,
+            0x380ffffff0000000,
+            0x380ffffff0000001,
+            0x380ffffff8000000,
+            0x380fffffffffffff,
+            0x3810000000000000,
+            0xb80fffffe0000000,
+            0xb80ffffff0000000,
+            0xb80fffffffffffff,
+            0x380ffffffffffffe,
+            0x380fffffd0000000,
+            0x36a0000000000000,
+            0x3690000000000000,
+            0x3690000000000001,
+            0xb690000000000001,
+            0x368fffffffffffff,
+            0x3800000000000000,
+            0x47efffffe0000000,
+            0x47effffff0000000,
+            0x47efffffefffffff,
+            0xc7effffff0000000,
+            0x3f0fffffffffffff,
+            0x3e6fffffffffffff,
+            0x40effdffffffffff,
+            0x40effe0000000000,
+            0x1,
+            0x800fffffffffffff,
         ],
         _ => return None,
     })
