@@ -327,6 +327,139 @@ fn nested_loops_unroll_from_the_inside() {
     assert_eq!(interpret(&f, &[5], 100), interpret(&after, &[5], 100));
 }
 
+/// Statements over four variables: assignments, arms, loops of all shapes, stores.
+fn statements(b: &mut FunctionBuilder, r: &mut Random, vars: &[ir::Var], depth: usize) {
+    for _ in 0..r.below(4) + 1 {
+        let (x, y) = (b.use_var(r.pick(vars)), b.use_var(r.pick(vars)));
+        match r.below(if depth == 0 { 3 } else { 6 }) {
+            0 | 1 => {
+                let op = r.pick(&[Op::Add, Op::Xor, Op::Mul, Op::Sub, Op::Min { signed: true }]);
+                let y = if r.below(3) == 0 { b.iconst(Type::B32, r.below(5) as u64) } else { y };
+                let v = b.ins(op, &[x, y], Type::B32);
+                b.def_var(r.pick(vars), v);
+            }
+            2 => {
+                let at = b.iconst(Type::B64, 4 * r.below(4) as u64);
+                let p = b.ins(Op::ICmp { cmp: IntCmp::Lt, signed: true }, &[x, y], Type::P);
+                let guard = (r.below(2) == 0).then_some(Guard { value: p, negated: r.below(2) == 0 });
+                b.effect(Op::Store(Access::plain(Space::Global, Scalar::U32)), &[at, x], guard);
+            }
+            3 => {
+                let p = b.ins(Op::ICmp { cmp: IntCmp::Le, signed: false }, &[x, y], Type::P);
+                let [t, e, join] = [(); 3].map(|()| b.create_block());
+                b.branch(p, t, if r.below(2) == 0 { e } else { join }, false);
+                for arm in [t, e] {
+                    b.switch_to(arm);
+                    if r.below(4) > 0 {
+                        statements(b, r, vars, depth - 1);
+                    }
+                    b.jump(join);
+                }
+                b.switch_to(join);
+            }
+            _ => loop_statement(b, r, vars, depth),
+        }
+    }
+}
+
+fn loop_statement(b: &mut FunctionBuilder, r: &mut Random, vars: &[ir::Var], depth: usize) {
+    let i = b.declare_var(Type::B32);
+    let zero = b.iconst(Type::B32, 0);
+    b.def_var(i, zero);
+    let seven = b.iconst(Type::B32, 7);
+    let limit = if r.below(2) == 0 {
+        b.iconst(Type::B32, r.below(6) as u64)
+    } else {
+        let v = b.use_var(r.pick(vars));
+        b.ins(Op::And, &[v, seven], Type::B32)
+    };
+    let step = b.iconst(Type::B32, 1 + r.below(3) as u64);
+    let [head, body, end] = [(); 3].map(|()| b.create_block());
+    let test = Op::ICmp { cmp: IntCmp::Lt, signed: r.below(2) == 0 };
+    let at_top = r.below(2) == 0;
+    b.jump(head);
+    b.switch_to(head);
+    if at_top {
+        let v = b.use_var(i);
+        let go_on = b.ins(test, &[v, limit], Type::P);
+        b.branch(go_on, body, end, false);
+        b.switch_to(body);
+    }
+    statements(b, r, vars, depth - 1);
+    if r.below(5) == 0 {
+        // A second way out.
+        let (x, y) = (b.use_var(r.pick(vars)), b.use_var(r.pick(vars)));
+        let p = b.ins(Op::ICmp { cmp: IntCmp::Eq, signed: false }, &[x, y], Type::P);
+        let on = b.create_block();
+        b.branch(p, end, on, false);
+        b.switch_to(on);
+    }
+    let v = b.use_var(i);
+    let v = b.ins(Op::Add, &[v, step], Type::B32);
+    b.def_var(i, v);
+    b.def_var(r.pick(vars), v);
+    if at_top {
+        b.jump(head);
+    } else {
+        let go_on = b.ins(test, &[v, limit], Type::P);
+        b.branch(go_on, head, end, false);
+    }
+    b.switch_to(end);
+}
+
+#[test]
+fn random_programs_with_arms_and_loops_keep_what_they_do() {
+    let mut unrolled = 0;
+    for seed in 0..600 {
+        let mut r = Random::new(seed + 5000);
+        let (mut b, params) = builder(&[Type::B32; 4]);
+        let vars: Vec<ir::Var> = params.iter().map(|_| b.declare_var(Type::B32)).collect();
+        vars.iter().zip(&params).for_each(|(&v, &p)| b.def_var(v, p));
+        statements(&mut b, &mut r, &vars, 3);
+        let out: Vec<Value> = vars.iter().map(|&v| b.use_var(v)).collect();
+        let f = returning(b, &out);
+        let mut m = module(f.clone());
+        let remarks = run_explained(&mut m, &PassOptions::default());
+        unrolled += usize::from(remarks.iter().any(|r| r.pass == "unroll"));
+        for _ in 0..6 {
+            let args: Vec<u64> = (0..4).map(|_| r.next() >> 32 >> r.below(32)).collect();
+            let Some(before) = interpret(&f, &args, 20_000) else { continue };
+            let after = interpret(&m.functions[0], &args, 100_000);
+            assert_eq!(Some(before), after, "seed {seed}\n{f}\n{}", m.functions[0]);
+        }
+    }
+    assert!(unrolled > 100, "{unrolled}");
+}
+
+#[test]
+fn a_loop_that_tests_at_its_top_unrolls_too() {
+    let (mut b, p) = builder(&[Type::B32]);
+    let (i, sum) = (b.declare_var(Type::B32), b.declare_var(Type::B32));
+    let zero = b.iconst(Type::B32, 0);
+    b.def_var(i, zero);
+    b.def_var(sum, p[0]);
+    let [head, body, end] = [(); 3].map(|()| b.create_block());
+    b.jump(head);
+    b.switch_to(head);
+    let (v, five) = (b.use_var(i), b.iconst(Type::B32, 5));
+    let c = b.ins(Op::ICmp { cmp: IntCmp::Lt, signed: true }, &[v, five], Type::P);
+    b.branch(c, body, end, false);
+    b.switch_to(body);
+    let s = b.use_var(sum);
+    let s = b.ins(Op::Mul, &[s, s], Type::B32);
+    b.def_var(sum, s);
+    let one = b.iconst(Type::B32, 1);
+    let v = b.ins(Op::Add, &[v, one], Type::B32);
+    b.def_var(i, v);
+    b.jump(head);
+    b.switch_to(end);
+    let (i, s) = (b.use_var(i), b.use_var(sum));
+    let f = returning(b, &[i, s]);
+    let after = optimised(&f, true);
+    assert_eq!(after.layout.len(), 1, "{after}");
+    assert_eq!(interpret(&f, &[3], 100), interpret(&after, &[3], 100));
+}
+
 #[test]
 fn an_empty_arm_disappears_and_dead_values_go() {
     let (mut b, p) = builder(&[Type::B32, Type::B32]);

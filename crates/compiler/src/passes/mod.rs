@@ -11,6 +11,7 @@ pub mod expand_approx;
 pub mod fold_constants;
 pub mod reduce_float_inductions;
 pub mod remove_dead_code;
+pub mod rotate_loops;
 pub mod simplify_cfg;
 pub mod unroll;
 
@@ -84,6 +85,10 @@ const PASSES: &[Pass] = &[
     pass("fold_constants", fold_constants::run, OptLevel::O1),
     pass("simplify_cfg", simplify_cfg::run, OptLevel::O1),
     pass("fold_constants", fold_constants::run, OptLevel::O1),
+    pass("remove_dead_code", remove_dead_code::run, OptLevel::O1),
+    pass("rotate_loops", rotate_loops::run, OptLevel::O1),
+    pass("fold_constants", fold_constants::run, OptLevel::O1),
+    pass("simplify_cfg", simplify_cfg::run, OptLevel::O1),
     pass("remove_dead_code", remove_dead_code::run, OptLevel::O1),
     pass("reduce_float_inductions", reduce_float_inductions::run, OptLevel::O1),
     pass("unroll", unroll::run, OptLevel::O2),
