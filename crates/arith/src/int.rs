@@ -5,7 +5,7 @@ use crate::ICmp;
 use crate::half::{high, low, pack};
 
 macro_rules! width {
-    ($module:ident, $u:ty, $s:ty, $wide_u:ty, $wide_s:ty, $bits:literal, $doc:literal) => {
+    ($module:ident, $u:ty, $s:ty, $wide_u:ty, $wide_s:ty, $bits:literal, $doc:literal, { $($division:tt)* }) => {
         #[doc = $doc]
         pub mod $module {
             use super::ICmp;
@@ -84,29 +84,7 @@ macro_rules! width {
                 add_carry(a, !b, carry)
             }
 
-            /// Division; by zero gives all ones.
-            #[inline(always)]
-            pub fn div_u(a: $u, b: $u) -> $u {
-                a.checked_div(b).unwrap_or(<$u>::MAX)
-            }
-
-            /// Division toward zero; by zero gives all ones, and MIN / -1 is MIN.
-            #[inline(always)]
-            pub fn div_s(a: $u, b: $u) -> $u {
-                if b == 0 { <$u>::MAX } else { (a as $s).wrapping_div(b as $s) as $u }
-            }
-
-            /// Remainder; by zero gives all ones.
-            #[inline(always)]
-            pub fn rem_u(a: $u, b: $u) -> $u {
-                a.checked_rem(b).unwrap_or(<$u>::MAX)
-            }
-
-            /// Remainder with the sign of `a`; by zero gives all ones.
-            #[inline(always)]
-            pub fn rem_s(a: $u, b: $u) -> $u {
-                if b == 0 { <$u>::MAX } else { (a as $s).wrapping_rem(b as $s) as $u }
-            }
+            $($division)*
 
             #[inline(always)]
             pub fn min_u(a: $u, b: $u) -> $u {
@@ -171,8 +149,67 @@ macro_rules! width {
     };
 }
 
-width!(w32, u32, i32, u64, i64, 32, "32-bit operands.");
-width!(w64, u64, i64, u128, i128, 64, "64-bit operands.");
+/// The quotient through f64, which vectorises: two 32-bit integers are too few bits for its rounding to reach the next
+/// integer. Nothing in particular for a divisor of zero.
+#[inline(always)]
+fn quotient(a: u32, b: u32) -> u32 {
+    let q = (a as f64 / b as f64).trunc();
+    // The integer is in the low bits of the sum.
+    (q + (1u64 << 52) as f64).to_bits() as u32
+}
+
+width!(w32, u32, i32, u64, i64, 32, "32-bit operands.", {
+    /// Division; by zero gives all ones.
+    #[inline(always)]
+    pub fn div_u(a: u32, b: u32) -> u32 {
+        if b == 0 { u32::MAX } else { super::quotient(a, b) }
+    }
+
+    /// Division toward zero; by zero gives all ones, and MIN / -1 is MIN.
+    #[inline(always)]
+    pub fn div_s(a: u32, b: u32) -> u32 {
+        let q = super::quotient((a as i32).unsigned_abs(), (b as i32).unsigned_abs());
+        let q = if (a ^ b) >> 31 != 0 { q.wrapping_neg() } else { q };
+        if b == 0 { u32::MAX } else { q }
+    }
+
+    /// Remainder; by zero gives all ones.
+    #[inline(always)]
+    pub fn rem_u(a: u32, b: u32) -> u32 {
+        if b == 0 { u32::MAX } else { a.wrapping_sub(div_u(a, b).wrapping_mul(b)) }
+    }
+
+    /// Remainder with the sign of `a`; by zero gives all ones.
+    #[inline(always)]
+    pub fn rem_s(a: u32, b: u32) -> u32 {
+        if b == 0 { u32::MAX } else { a.wrapping_sub(div_s(a, b).wrapping_mul(b)) }
+    }
+});
+width!(w64, u64, i64, u128, i128, 64, "64-bit operands.", {
+    /// Division; by zero gives all ones.
+    #[inline(always)]
+    pub fn div_u(a: u64, b: u64) -> u64 {
+        a.checked_div(b).unwrap_or(u64::MAX)
+    }
+
+    /// Division toward zero; by zero gives all ones, and MIN / -1 is MIN.
+    #[inline(always)]
+    pub fn div_s(a: u64, b: u64) -> u64 {
+        if b == 0 { u64::MAX } else { (a as i64).wrapping_div(b as i64) as u64 }
+    }
+
+    /// Remainder; by zero gives all ones.
+    #[inline(always)]
+    pub fn rem_u(a: u64, b: u64) -> u64 {
+        a.checked_rem(b).unwrap_or(u64::MAX)
+    }
+
+    /// Remainder with the sign of `a`; by zero gives all ones.
+    #[inline(always)]
+    pub fn rem_s(a: u64, b: u64) -> u64 {
+        if b == 0 { u64::MAX } else { (a as i64).wrapping_rem(b as i64) as u64 }
+    }
+});
 
 #[inline(always)]
 pub fn add_sat_s32(a: u32, b: u32) -> u32 {

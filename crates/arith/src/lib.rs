@@ -6,7 +6,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`fp32`], [`fp64`] | add, mul, fma, div, rcp, sqrt, min, max, compare, sign operations, `testp` |
-//! | [`f16`], [`bf16`] | the same for the 16-bit formats, with `.relu`, single and packed; [`half`] is what they share |
+//! | [`mod@f16`], [`bf16`] | the same for the 16-bit formats, with `.relu`, single and packed; [`half`] is what they share |
 //! | [`int`], [`bits`] | integer arithmetic; shifts, fields, counts, permutes and logic |
 //! | [`cvt`] | conversions between all of these, fp8 and tf32 |
 //! | [`video`] | the scalar and SIMD video instructions |

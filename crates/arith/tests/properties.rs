@@ -2,6 +2,7 @@
 
 use arith::cvt::{self, FloatType};
 use arith::half::HalfMode;
+use arith::int::w32;
 use arith::soft::{self, Format, Number, Overflow};
 use arith::{Mode, Round, bf16, f16, fp32, fp64};
 use proptest::prelude::*;
@@ -109,6 +110,18 @@ proptest! {
                 cvt::float_to_float(d, FloatType::F16, FloatType::F64, r, false),
                 pack(soft::F16, exact, r, 0)
             );
+        }
+    }
+
+    #[test]
+    fn division(a in any::<u32>(), b in any::<u32>(), n in 0u32..32, q in any::<u32>()) {
+        // Small divisors, and dividends next to a multiple of the divisor.
+        let b = (b >> n).max(1);
+        for a in [a, q.wrapping_mul(b), q.wrapping_mul(b).wrapping_sub(1)] {
+            prop_assert_eq!(w32::div_u(a, b), a / b);
+            prop_assert_eq!(w32::rem_u(a, b), a % b);
+            prop_assert_eq!(w32::div_s(a, b) as i32, (a as i32).wrapping_div(b as i32));
+            prop_assert_eq!(w32::rem_s(a, b) as i32, (a as i32).wrapping_rem(b as i32));
         }
     }
 

@@ -1,4 +1,8 @@
-//! The instruction vectors: forms, their operands from seeds, and the results that an H200 gave.
+//! The instruction vectors: forms, their operands from seeds, and the results that an H200 gave (sm_90a, ptxas 13.0).
+//!
+//! `data/*.json.zst` holds a row a form: its PTX text (`%0` the result, `%1` to `%3` the operands), the types of result
+//! and operands, the seed of operand k less k, and where its 1,024 little-endian results begin in `data/*.bin.zst`.
+//! `forms` is the broad set, `more` the later one that asks about rarer modifiers and values.
 
 use std::io::Read;
 
