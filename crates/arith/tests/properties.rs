@@ -48,6 +48,22 @@ fn n32(a: u32) -> Number {
     soft::unpack(soft::F32, a as u64)
 }
 
+/// A denormal operand as `ftz` reads it.
+fn flushed(format: Format, a: u64) -> Number {
+    let exponent = format.infinity();
+    soft::unpack(format, if a & exponent == 0 { a & format.sign_bit() } else { a })
+}
+
+/// A result under `ftz`: zero if it is below the normal numbers when rounded to their precision, by a format with more
+/// exponent bits.
+fn flush_result(format: Format, number: Number, round: Round, nan: u64) -> u64 {
+    let wide = Format { exponent_bits: format.exponent_bits + 3, ..format };
+    let rounded = pack(wide, number, round, 0) & (wide.sign_bit() - 1);
+    let smallest = ((wide.bias() + format.min_exponent()) as u64) << format.fraction_bits;
+    let r = pack(format, number, round, nan);
+    if rounded < smallest && r != nan { r & format.sign_bit() } else { r }
+}
+
 /// The exact fused result of a 16-bit format.
 fn fma16(format: Format, a: u16, b: u16, c: u16) -> u16 {
     let [a, b, c] = [a, b, c].map(|x| soft::unpack(format, x as u64));
@@ -67,6 +83,32 @@ proptest! {
         prop_assert_eq!(fp32::div(a, b, mode), f32_of(soft::div(x, y), r));
         prop_assert_eq!(fp32::rcp(a, mode), f32_of(soft::div(n32(fp32::ONE), x), r));
         prop_assert_eq!(fp32::sqrt(a, mode), f32_of(soft::sqrt(x), r));
+    }
+
+    #[test]
+    fn f32_flushed(a in single(), b in single(), c in single(), e in 0u32..60, r in round()) {
+        let mode = Mode::round(r).ftz();
+        // An exponent that brings the product near the smallest normal number.
+        let near = (b & 0x807f_ffff) | (100 + e).saturating_sub(a >> 23 & 0xff).min(254) << 23;
+        let of = |n| flush_result(soft::F32, n, r, fp32::NAN as u64) as u32;
+        for b in [b, near] {
+            let [x, y, z] = [a, b, c].map(|v| flushed(soft::F32, v as u64));
+            prop_assert_eq!(fp32::mul(a, b, mode), of(soft::mul(x, y)));
+            prop_assert_eq!(fp32::mul_scaled(a, b, -1, mode), of(soft::scale(soft::mul(x, y), -1)));
+            prop_assert_eq!(fp32::fma(a, b, c, mode), of(soft::add(soft::mul(x, y), z, r)));
+            prop_assert_eq!(fp32::div(a, b, mode), of(soft::div(x, y)));
+            prop_assert_eq!(fp32::add(a, b, mode), of(soft::add(x, y, r)));
+        }
+    }
+
+    #[test]
+    fn f16_flushed(a in half_bits(), b in half_bits(), c in half_bits()) {
+        let mode = HalfMode { ftz: true, ..HalfMode::default() };
+        let [x, y, z] = [a, b, c].map(|v| flushed(soft::F16, v as u64));
+        let of = |n| flush_result(soft::F16, n, Round::Rn, 0x7fff) as u16;
+        prop_assert_eq!(f16::mul(a, b, mode), of(soft::mul(x, y)));
+        prop_assert_eq!(f16::fma(a, b, c, mode), of(soft::add(soft::mul(x, y), z, Round::Rn)));
+        prop_assert_eq!(f16::add(a, b, mode), of(soft::add(x, y, Round::Rn)));
     }
 
     #[test]
