@@ -38,7 +38,8 @@ fn floats(body: &str) -> String {
     let name = |m: &Float, kind: &str| {
         let base = if m.ty == Scalar::F64 { "D" } else { "F" };
         let round = if m.round == ir::Round::Rz { ".RZ" } else { "" };
-        format!("{base}{kind}{}{round}", if m.ftz { ".FTZ" } else { "" })
+        let sat = if m.sat { ".SAT" } else { "" };
+        format!("{base}{kind}{}{round}{sat}", if m.ftz { ".FTZ" } else { "" })
     };
     for op in ops(&f) {
         let name = match op {
@@ -203,4 +204,54 @@ fn a_product_by_one_goes_only_if_it_is_plain() {
     assert_eq!(by_one("mul.f32"), "");
     assert_eq!(by_one("mul.ftz.f32"), "FADD.FTZ:1");
     assert_eq!(by_one("mul.rn.f32"), "FMUL:1");
+}
+
+#[test]
+fn signs_constants_and_copies_are_seen_through_as_measured() {
+    let cases = [
+        // The magnitude of a square is a square, unless a sign stands before it.
+        ("mul.f32 %f1, %a, %a; abs.f32 %f2, %f1; add.f32 %f3, %f2, %c;", "FFMA:1"),
+        ("mul.f32 %f1, %a, %a; abs.f32 %f2, %f1; sub.f32 %f3, %c, %f2;", "FADD:1 FMUL:1"),
+        ("neg.f32 %f4, %a; mul.f32 %f1, %a, %f4; abs.f32 %f2, %f1; add.f32 %f3, %f2, %c;", "FADD:1 FMUL:1"),
+        ("mul.f32 %f1, %a, %b; abs.f32 %f2, %f1; sub.f32 %f3, %c, %f2;", "FADD:1 FMUL:1"),
+        ("mul.f32 %f1, %a, %b; neg.f32 %f2, %f1; sub.f32 %f3, %f2, %c;", "FFMA:1"),
+        ("abs.f32 %f4, %a; mul.f32 %f1, %f4, %b; neg.f32 %f5, %c; add.f32 %f3, %f1, %f5;", "FFMA:1"),
+        ("mul.f32 %f1, %a, %b; sub.f32 %f3, %f1, %f1;", "FADD:1 FMUL:1"),
+        ("mul.f32 %f1, %a, %b; neg.f32 %f2, %f1; add.f32 %f3, %f1, %f2;", "FADD:1 FMUL:1"),
+        // Two products of the same factors are one, twice.
+        ("mul.f32 %f1, %a, %b; mul.f32 %f2, %b, %a; add.f32 %f3, %f1, %f2;", "FADD:1 FMUL:1"),
+        (
+            "mul.f32 %f1, %a, %b; mul.f32 %f2, %a, %b; neg.f32 %f4, %f2; sub.f32 %f3, %f1, %f4;",
+            "FADD:1 FMUL:1",
+        ),
+        ("mul.f32 %f1, %a, %b; mul.f32 %f2, %a, %b; sub.f32 %f3, %f1, %f2;", "FFMA:1 FMUL:1"),
+        // Factors that are constants.
+        ("mul.f32 %f1, %a, 0f40000000; add.f32 %f3, %f1, %c;", "FFMA:1"),
+        ("mul.f32 %f1, %a, 0f00000000; add.f32 %f3, %f1, %c;", "FFMA:1"),
+        ("mul.f32 %f1, %a, 0fBF800000; add.f32 %f3, %f1, %c;", "FADD:1"),
+        ("mul.f32 %f1, 0f40400000, 0f40400000; add.f32 %f3, %f1, %c;", "FADD:1"),
+        ("add.f32 %f3, %a, 0f00000000;", "FADD:1"),
+        ("sub.f32 %f3, %a, %a;", "FADD:1"),
+        // Copies, and what is none.
+        ("mul.f32 %f1, %a, %b; mov.b32 %r1, %f1; mov.b32 %f2, %r1; add.f32 %f3, %f2, %c;", "FFMA:1"),
+        ("mul.f32 %f1, %a, %b; cvt.f32.f32 %f2, %f1; add.f32 %f3, %f2, %c;", "FFMA:1"),
+        (
+            "setp.gt.u32 %p1, %n, 5; mul.f32 %f1, %a, %b; selp.f32 %f2, %f1, %f1, %p1; add.f32 %f3, %f2, %c;",
+            "FFMA:1",
+        ),
+        ("mul.f32 %f1, %a, %b; max.f32 %f2, %f1, %f1; add.f32 %f3, %f2, %c;", "FFMA:1"),
+        ("mul.f32 %f1, %a, %b; copysign.f32 %f2, %c, %f1; add.f32 %f3, %f2, %c;", "FADD:1 FMUL:1"),
+        // Saturation by comparison.
+        (
+            "mul.f32 %f1, %a, %b; add.f32 %f2, %f1, %c; max.f32 %f4, %f2, 0f00000000; min.f32 %f3, %f4, 0f3F800000;",
+            "FFMA.SAT:1",
+        ),
+        // Chains keep their order.
+        ("add.f32 %f1, %a, 0f3F800000; add.f32 %f3, %f1, 0f40000000;", "FADD:2"),
+        ("mul.f32 %f1, %a, 0f40400000; mul.f32 %f3, %f1, 0f40400000;", "FMUL:2"),
+    ];
+    for (text, expected) in cases {
+        let text = text.replace("; ", ";\n");
+        assert_eq!(floats(&format!("{text}\nst.global.f32 [%out], %f3;")), expected, "{text}");
+    }
 }

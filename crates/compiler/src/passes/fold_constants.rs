@@ -3,7 +3,7 @@
 
 use super::Context;
 use super::edit::{Change, Editor, rewrite};
-use super::evaluate::evaluate;
+use super::evaluate::{compare, evaluate};
 use ir::{Cvt, CvtRound, Float, Function, InstId, IntCmp, Op, Scalar, Space, Type, Value, ValueDef};
 use smallvec::SmallVec;
 
@@ -229,6 +229,11 @@ fn simplify_binary(
             let mask = e.iconst(width, k - 1);
             op(Op::And, &[a, mask])
         }
+        (Op::Mul, k) if width == Type::B64 && k.is_power_of_two() => {
+            let count = e.iconst(Type::B32, k.trailing_zeros().into());
+            op(Op::Shl, &[a, count])
+        }
+        (Op::ICmp { cmp, signed }, k) => compare_with_constant(e, cmp, signed, a, k),
         (Op::And, k) if k == ones => Simpler::Value(a),
         (Op::Or, k) if k == ones => op(Op::Const(ones), &[]),
         (Op::Xor, k) if k == ones && width == Type::P => op(Op::Not, &[a]),
@@ -248,6 +253,18 @@ fn simplify_binary(
             None => Simpler::No,
         },
         _ => Simpler::No,
+    }
+}
+
+/// A test of a select between constants is the select's condition, its opposite, or known.
+fn compare_with_constant(e: &mut Editor, cmp: IntCmp, signed: bool, a: Value, k: u64) -> Simpler {
+    let Some(select) = e.func.def_op(a).filter(|d| d.op == Op::Select) else { return Simpler::No };
+    let (p, width) = (select.args[0], e.func.ty(a));
+    let [Some(t), Some(f)] = [1, 2].map(|n| e.func.const_of(select.args[n])) else { return Simpler::No };
+    match [t, f].map(|x| compare(cmp, signed, x, k, width)) {
+        [true, false] => Simpler::Value(p),
+        [false, true] => op(Op::Not, &[p]),
+        [same, _] => op(Op::Const(same.into()), &[]),
     }
 }
 

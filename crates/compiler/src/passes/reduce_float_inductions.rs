@@ -5,6 +5,7 @@
 //! fuses there. The sums round differently from the products, so this is part of contraction and goes with it.
 
 use super::Context;
+use super::contract::stretch::stretches;
 use crate::analysis::{DomTree, LoopId, Loops};
 use ir::{Block, Float, Function, InstId, LocId, Op, Scalar, Value, ValueDef};
 
@@ -69,6 +70,7 @@ fn find(f: &Function, loops: &Loops, id: LoopId) -> Vec<Found> {
     };
     let (latches, entries): (Vec<_>, Vec<_>) = preds.into_iter().partition(|&(b, _)| loops.contains(id, b));
     let [entry] = entries[..] else { return found };
+    let stretch = stretches(f);
     let mut inside = vec![false; f.values.len()];
     let mut uses = vec![0u32; f.values.len()];
     for &b in &f.layout {
@@ -118,7 +120,7 @@ fn find(f: &Function, loops: &Loops, id: LoopId) -> Vec<Found> {
                     let fuses = matches!(f.inst(p).op, Op::FMul(_))
                         && plain(f.inst(p).op) == Some(mode)
                         && uses[product.index()] == 1
-                        && f.block(b).insts.contains(&p);
+                        && stretch[p.index()] == stretch[i.index()];
                     if fuses && fixed(addend) {
                         found.push(Found {
                             header: l.header,

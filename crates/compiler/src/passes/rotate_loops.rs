@@ -43,7 +43,8 @@ fn fits(f: &Function, loops: &Loops, id: LoopId) -> Option<Parts> {
         (false, true) if leaves(then) => false,
         _ => return None,
     };
-    let is_short = header.insts.len() <= MAX_HEADER && header.insts.iter().all(|&i| f.inst(i).op.is_pure());
+    let is_short = header.insts.len() <= MAX_HEADER
+        && header.insts.iter().all(|&i| f.inst(i).op.is_pure() && f.inst(i).guard.is_none());
     let goes_back = latch != l.header && matches!(f.block(latch).term, Terminator::Jump(_));
     (is_short && goes_back && l.header != f.entry()).then_some(Parts { latch, body_if })
 }

@@ -1,6 +1,6 @@
 //! Chooses which product goes into which addition.
 
-use super::operand::{same_factors, view};
+use super::operand::{same_factors, view, views};
 use super::stretch::stretches;
 use crate::analysis::{DomTree, Loops};
 use ir::{Block, Float, Function, InstId, Op, Scalar, Value};
@@ -86,7 +86,7 @@ impl Chooser<'_> {
     fn collect_addition(&mut self, i: InstId, block: Block, m: Float, stretch: &[u32]) {
         let f = self.f;
         let inst = f.inst(i);
-        let seen = [view(f, inst.args[0], m), view(f, inst.args[1], m)];
+        let seen = views(f, inst, m);
         let mut operands = [None; 2];
         for (k, o) in seen.iter().enumerate() {
             let product = f.def_inst(o.value).filter(|p| self.products[p.index()].is_candidate);
@@ -107,7 +107,7 @@ impl Chooser<'_> {
                 product.needed = true;
             }
         }
-        let is_plain_sum = matches!(inst.op, Op::FAdd(_)) && !seen.iter().any(|o| o.negated || o.absolute);
+        let is_plain_sum = !seen.iter().any(|o| o.negated || o.absolute);
         self.adds.push(Addition { inst: i, block, mode: m, operands, is_plain_sum, done: false });
     }
 
@@ -134,7 +134,7 @@ impl Chooser<'_> {
                 let inst = f.inst(i);
                 if let Op::FNeg { ty, ftz } | Op::FAbs { ty, ftz } = inst.op {
                     let mode = Float { ftz, ..Float::rn(ty) };
-                    if view(f, inst.results[0], mode).value == inst.results[0] {
+                    if view(f, inst.results[0], mode, false).value == inst.results[0] {
                         self.need(inst.args[0]);
                     }
                 }
@@ -168,7 +168,7 @@ impl Chooser<'_> {
                 continue;
             }
             let m = add.mode;
-            let seen = [0, 1].map(|k| view(f, f.inst(add.inst).args[k], m));
+            let seen = views(f, f.inst(add.inst), m);
             let varies = |v: Value| {
                 f.const_of(v).is_none() && block_of[v.index()].is_some_and(|b| loops.contains(l, b))
             };

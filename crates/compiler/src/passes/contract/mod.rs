@@ -14,7 +14,7 @@
 mod choose;
 mod finish;
 mod operand;
-mod stretch;
+pub(super) mod stretch;
 
 use super::Context;
 use super::edit::{Change, Editor, rewrite};
@@ -48,7 +48,11 @@ fn fuse(f: &mut Function, choices: &[Option<Choice>]) {
             Some(Choice::Fuse { operand, product }) => fuse_one(e, i, operand, product),
             Some(Choice::Double { product }) => {
                 let r = e.func.inst(product).results[0];
-                e.func.inst_mut(i).args = smallvec::smallvec![r, r];
+                let data = e.func.inst_mut(i);
+                data.args = smallvec::smallvec![r, r];
+                if let Op::FSub(m) = data.op {
+                    data.op = Op::FAdd(m);
+                }
             }
             None => {}
         }
@@ -63,9 +67,9 @@ fn fuse_one(e: &mut Editor, i: InstId, operand: usize, product: InstId) {
         Op::FSub(m) => (true, m),
         _ => return,
     };
-    let (into, other) = (data.args[operand], data.args[1 - operand]);
+    let other = data.args[1 - operand];
     let factors = e.func.inst(product).args.clone();
-    let negate_product = operand::view(e.func, into, m).negated ^ (is_sub && operand == 1);
+    let negate_product = operand::views(e.func, data, m)[operand].negated;
     let negate_other = is_sub && operand == 0;
     let a = if negate_product { negate(e, factors[0], m.ty) } else { factors[0] };
     let c = if negate_other { negate(e, other, m.ty) } else { other };

@@ -1,6 +1,6 @@
 //! Operands as the machine sees them: a value with sign modifiers.
 
-use ir::{Float, Function, Op, Scalar, Value};
+use ir::{Float, Function, InstData, Op, Scalar, Value};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Operand {
@@ -9,10 +9,12 @@ pub struct Operand {
     pub value: Value,
 }
 
-/// Looks through `neg` and `abs` that an operation with the modifiers `m` can do on its operand.
-pub fn view(f: &Function, v: Value, m: Float) -> Operand {
+/// Looks through `neg` and `abs` that an operation with the modifiers `m` can do on its operand. `negate`: the operation
+/// turns the sign once more, as a subtraction does.
+pub fn view(f: &Function, v: Value, m: Float, negate: bool) -> Operand {
     let mut seen = peel(f, v, m);
-    let is_square = |d: &ir::InstData| match d.op {
+    seen.negated ^= negate;
+    let is_square = |d: &InstData| match d.op {
         Op::FMul(p) if matches!(p.ty, Scalar::F32 | Scalar::F64) => {
             same(f, peel(f, d.args[0], p), peel(f, d.args[1], p))
         }
@@ -23,6 +25,12 @@ pub fn view(f: &Function, v: Value, m: Float) -> Operand {
         seen.absolute = false;
     }
     seen
+}
+
+/// Both operands of an addition, with the sign that a subtraction gives the second.
+pub fn views(f: &Function, inst: &InstData, m: Float) -> [Operand; 2] {
+    let is_sub = matches!(inst.op, Op::FSub(_));
+    [view(f, inst.args[0], m, false), view(f, inst.args[1], m, is_sub)]
 }
 
 fn peel(f: &Function, v: Value, m: Float) -> Operand {

@@ -13,10 +13,6 @@ fn jump(block: Block, args: &[Value]) -> Terminator {
     Terminator::Jump(call(block, args))
 }
 
-fn branch(cond: Value, then: BlockCall, otherwise: BlockCall) -> Terminator {
-    Terminator::Branch { cond, then, otherwise, uniform: false }
-}
-
 /// Where a row of copies ends (its terminator is to be set), what the last copy passes on and what it would pass out.
 struct Row {
     end: Block,
@@ -57,6 +53,11 @@ impl Grower<'_> {
             self.f.add_block_param(b, ty);
         });
         b
+    }
+
+    /// Lanes part at the new tests no more than at the loop's own.
+    fn branch(&self, cond: Value, then: BlockCall, otherwise: BlockCall) -> Terminator {
+        Terminator::Branch { cond, then, otherwise, uniform: self.s.uniform }
     }
 
     fn params(&self, b: Block) -> Vec<Value> {
@@ -112,7 +113,7 @@ pub fn unroll_in_groups(f: &mut Function, s: &Shape, count: u64, group: u64) -> 
         call(rest, &body.next)
     };
     let back = call(header, &[&[left], &body.next[..]].concat());
-    g.f.block_mut(body.end).term = branch(again, back, out);
+    g.f.block_mut(body.end).term = g.branch(again, back, out);
     header
 }
 
@@ -137,7 +138,7 @@ pub fn unroll_by_four(f: &mut Function, s: &Shape, counter: &Counter) -> Option<
     let none: Vec<Value> = extra.iter().map(|&v| g.ins(s.before, Op::Undef, &[], g.f.ty(v))).collect();
     let enter = call(join, &[&[count.count], &s.start[..], &none[..]].concat());
     let first = g.block(&[]);
-    g.f.block_mut(s.before).term = branch(count.valid, enter, call(first, &[]));
+    g.f.block_mut(s.before).term = g.branch(count.valid, enter, call(first, &[]));
     headers.extend(run_first(&mut g, first, join, &extra_of, count.else_once, rem));
 
     // Groups of four, in a loop.
@@ -145,21 +146,21 @@ pub fn unroll_by_four(f: &mut Function, s: &Shape, counter: &Counter) -> Option<
     let (left, values) = (params[0], &params[1..=carried.len()]);
     let fours = g.block(&[&[rem], &carried[..]].concat());
     let enough = g.at_least(join, left, 4);
-    g.f.block_mut(join).term = branch(enough, call(fours, &params[..=values.len()]), call(pairs, &params));
+    g.f.block_mut(join).term = g.branch(enough, call(fours, &params[..=values.len()]), call(pairs, &params));
     let inner = g.params(fours);
     let body = row(g.f, s, fours, &inner[1..], 4);
     let left = g.minus(body.end, inner[0], 4);
     let enough = g.at_least(body.end, left, 4);
     let back = call(fours, &[&[left], &body.next[..]].concat());
     let on = call(pairs, &[&[left], &body.next[..], &extra_of(&body.leaving)[..]].concat());
-    g.f.block_mut(body.end).term = branch(enough, back, on);
+    g.f.block_mut(body.end).term = g.branch(enough, back, on);
     headers.push(fours);
 
     // One group of two.
     let params = g.params(pairs);
     let enough = g.at_least(pairs, params[0], 2);
     let two = g.block(&[]);
-    g.f.block_mut(pairs).term = branch(enough, call(two, &[]), call(single, &params));
+    g.f.block_mut(pairs).term = g.branch(enough, call(two, &[]), call(single, &params));
     let left = g.minus(two, params[0], 2);
     let body = row(g.f, s, two, &params[1..=carried.len()], 2);
     let on = [&[left], &body.next[..], &extra_of(&body.leaving)[..]].concat();
@@ -178,7 +179,7 @@ pub fn unroll_by_four(f: &mut Function, s: &Shape, counter: &Counter) -> Option<
             None => extras.next(),
         })
         .collect();
-    g.f.block_mut(single).term = branch(enough, call(one, &[]), call(s.after, &current));
+    g.f.block_mut(single).term = g.branch(enough, call(one, &[]), call(s.after, &current));
     let body = row(g.f, s, one, &params[1..=carried.len()], 1);
     g.f.block_mut(body.end).term = jump(s.after, &body.leaving);
     Some(headers)
@@ -202,7 +203,7 @@ fn run_first(
         Terminator::Jump(on)
     } else {
         let back = call(c.header, &c.next);
-        if s.continues_if { branch(c.cond, back, on) } else { branch(c.cond, on, back) }
+        if s.continues_if { g.branch(c.cond, back, on) } else { g.branch(c.cond, on, back) }
     };
     (!once).then_some(c.header)
 }

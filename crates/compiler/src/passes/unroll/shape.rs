@@ -20,6 +20,8 @@ pub struct Shape {
     /// The condition at the latch, and whether the loop goes on where it holds.
     pub cond: Value,
     pub continues_if: bool,
+    /// The program promises that lanes leave together.
+    pub uniform: bool,
     /// Where the branch back comes from.
     pub loc: LocId,
 }
@@ -79,10 +81,10 @@ pub fn reshape(f: &mut Function, loops: &Loops, id: LoopId) -> Option<Shape> {
     place(f, header, before, exit, after);
     let leaving = pass_out(f, &inside, latch, after);
 
-    let Terminator::Branch { cond, then, otherwise, .. } = &f.block(latch).term else { return None };
+    let Terminator::Branch { cond, then, otherwise, uniform } = &f.block(latch).term else { return None };
     let continues_if = then.block == header;
     let next = if continues_if { then } else { otherwise }.args.to_vec();
-    let cond = *cond;
+    let (cond, uniform) = (*cond, *uniform);
     let loc = f.block(latch).term_loc;
     Some(Shape {
         blocks: l.blocks.clone(),
@@ -95,6 +97,7 @@ pub fn reshape(f: &mut Function, loops: &Loops, id: LoopId) -> Option<Shape> {
         leaving,
         cond,
         continues_if,
+        uniform,
         loc,
     })
 }
