@@ -1,4 +1,92 @@
-//! Passes over ir, instruction selection, register allocation, emission to isa.
+//! The compiler: from [`ir`] to an [`isa::Image`].
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`passes`] | the middle end: passes over `ir` and their order |
+//! | [`analysis`] | facts about a function that passes and the back end ask for |
+//! | [`prepare`] | the form of `ir` that selection wants |
+//! | [`converge`] | where lanes that a branch parted meet again |
+//! | [`select`] | instruction selection, to [`mir`] |
+//! | [`allocate`] | register allocation with spilling |
+//! | [`emit`] | layout and final instructions |
+//! | [`places`] | where variables lie |
+//! | [`calls`] | what an entry needs on behalf of what it calls |
+//! | [`image`] | the whole module |
 
+pub mod allocate;
 pub mod analysis;
+pub mod calls;
+pub mod converge;
+pub mod emit;
+pub mod image;
+pub mod mir;
 pub mod passes;
+pub mod places;
+pub mod prepare;
+pub mod select;
+
+use ir::{Function, GlobalId, LocId, Module};
+use passes::{OptLevel, PassOptions};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// 0 to 3.
+    pub opt_level: u8,
+    /// Fuse `mul` and `add` without rounding modifiers.
+    pub fmad: bool,
+    /// Registers a thread may use, where the program does not say less.
+    pub max_registers: Option<u32>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { opt_level: 3, fmad: true, max_registers: None }
+    }
+}
+
+/// Why a module cannot be compiled.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CompileError {
+    pub message: String,
+    /// The function, or the variable where no function is at fault.
+    pub function: String,
+    /// Line of the PTX text, 0 where none is known.
+    pub line: u32,
+}
+
+impl CompileError {
+    pub(crate) fn at(m: &Module, f: &Function, loc: LocId, message: String) -> Self {
+        CompileError { message, function: f.name.clone(), line: m.location(loc).line }
+    }
+
+    pub(crate) fn of_global(m: &Module, g: GlobalId, message: &str) -> Self {
+        let global = m.global(g);
+        CompileError {
+            message: message.into(),
+            function: global.name.clone(),
+            line: m.location(global.loc).line,
+        }
+    }
+}
+
+impl std::fmt::Display for CompileError {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "{}: {}", self.function, self.message)?;
+        if self.line > 0 { write!(f, " (line {})", self.line) } else { Ok(()) }
+    }
+}
+
+impl std::error::Error for CompileError {}
+
+/// Compiles a module: passes, then code.
+pub fn compile(mut module: Module, options: &Options) -> Result<isa::Image, CompileError> {
+    ir::validate(&module).map_err(|e| CompileError { message: e.message, function: e.function, line: 0 })?;
+    let opt_level = match options.opt_level {
+        0 => OptLevel::O0,
+        1 => OptLevel::O1,
+        2 => OptLevel::O2,
+        _ => OptLevel::O3,
+    };
+    passes::run(&mut module, &PassOptions { opt_level, fmad: options.fmad });
+    image::build(module, options)
+}

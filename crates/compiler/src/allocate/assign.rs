@@ -1,0 +1,215 @@
+//! Gives out registers.
+
+use super::liveness::Live;
+use crate::mir::{Class, MFunction, VReg};
+use std::collections::BTreeMap;
+
+/// What lives in one physical register: start of a range to its end and owner.
+type Occupied = BTreeMap<u32, (u32, VReg)>;
+
+struct Assigner<'a> {
+    f: &'a MFunction,
+    live: &'a Live,
+    general: Vec<Occupied>,
+    preds: Vec<Occupied>,
+    at: Vec<Option<u8>>,
+    hints: Vec<smallvec::SmallVec<[(VReg, i16); 2]>>,
+}
+
+/// Registers by virtual register, or what must be spilled. `short` registers cannot be spilled.
+pub fn assign(f: &MFunction, live: &Live, limit: u32, short: &[bool]) -> Result<Vec<u8>, Vec<VReg>> {
+    let limit = limit.min(isa::Reg::COUNT as u32) as usize;
+    let mut a = Assigner {
+        f,
+        live,
+        general: vec![Occupied::new(); limit],
+        preds: vec![Occupied::new(); isa::Pred::COUNT],
+        at: vec![None; f.classes.len()],
+        hints: hints(f),
+    };
+    let mut order: Vec<(u32, VReg)> = Vec::new();
+    for n in 0..f.classes.len() {
+        let r = VReg(n as u32);
+        let start = live.units(f, r).filter_map(|u| live.ranges[u].first()).map(|x| x.0).min();
+        let Some(start) = start else { continue };
+        match f.fixed[n] {
+            Some(at) => a.place(r, at),
+            None => order.push((start, r)),
+        }
+    }
+    a.at[f.sp.index()] = Some(isa::abi::STACK_POINTER);
+    order.sort();
+    let mut spills = Vec::new();
+    for &(_, r) in &order {
+        let is_short = short.get(r.index()) == Some(&true);
+        if a.crosses_call(r) {
+            spills.push(r);
+        } else if let Some(at) = a.find(r) {
+            a.place(r, at);
+        } else {
+            // The cheapest of those in the way makes room, unless this one is cheaper.
+            let own = if is_short { f32::INFINITY } else { a.cost(r) };
+            match a.cheapest_in_the_way(r, short) {
+                Some((cost, at, victims)) if cost < own => {
+                    for v in victims {
+                        a.remove(v);
+                        spills.push(v);
+                    }
+                    a.place(r, at);
+                }
+                _ if !is_short => spills.push(r),
+                _ => return Err(Vec::new()),
+            }
+        }
+    }
+    if !spills.is_empty() {
+        spills.sort();
+        return Err(spills);
+    }
+    Ok(a.at.into_iter().map(|at| at.unwrap_or(u8::MAX)).collect())
+}
+
+/// Registers that copies tie to each register: the other one, and by how many words it stands higher.
+fn hints(f: &MFunction) -> Vec<smallvec::SmallVec<[(VReg, i16); 2]>> {
+    let mut hints = vec![smallvec::SmallVec::new(); f.classes.len()];
+    for b in &f.blocks {
+        for i in &b.insts {
+            if let Some((to, from)) = i.as_copy() {
+                let d = i16::from(from.at) - i16::from(to.at);
+                hints[to.reg.index()].push((from.reg, d));
+                hints[from.reg.index()].push((to.reg, -d));
+            }
+        }
+    }
+    hints
+}
+
+impl Assigner<'_> {
+    fn is_pred(&self, r: VReg) -> bool {
+        self.f.class(r) == Class::Pred
+    }
+
+    fn file(&self, r: VReg) -> &[Occupied] {
+        if self.is_pred(r) { &self.preds } else { &self.general }
+    }
+
+    fn crosses_call(&self, r: VReg) -> bool {
+        self.live.units(self.f, r).any(|u| {
+            self.live.ranges[u].iter().any(|&(from, to)| {
+                // Live before the call and after it.
+                let n = self.live.calls.partition_point(|&c| 2 * c < from);
+                self.live.calls.get(n).is_some_and(|&c| 2 * c + 1 < to)
+            })
+        })
+    }
+
+    fn fits(&self, r: VReg, at: usize) -> bool {
+        let file = self.file(r);
+        let units = self.live.units(self.f, r);
+        if at + units.len() > file.len() {
+            return false;
+        }
+        if !self.is_pred(r) && self.f.uses_stack {
+            let sp = usize::from(isa::abi::STACK_POINTER);
+            if (at..at + units.len()).contains(&sp) {
+                return false;
+            }
+        }
+        units.enumerate().all(|(k, u)| {
+            let taken = &file[at + k];
+            self.live.ranges[u]
+                .iter()
+                .all(|&(from, to)| taken.range(..to).next_back().is_none_or(|(_, &(end, _))| end <= from))
+        })
+    }
+
+    fn find(&self, r: VReg) -> Option<u8> {
+        let step = self.f.class(r).units() as usize;
+        for &(other, d) in &self.hints[r.index()] {
+            if let Some(at) = self.at[other.index()]
+                && let Ok(at) = usize::try_from(i16::from(at) + d)
+                && at % step == 0
+                && other != self.f.sp
+                && self.fits(r, at)
+            {
+                return Some(at as u8);
+            }
+        }
+        (0..self.file(r).len()).step_by(step).find(|&at| self.fits(r, at)).map(|at| at as u8)
+    }
+
+    fn place(&mut self, r: VReg, at: u8) {
+        self.at[r.index()] = Some(at);
+        if r == self.f.sp {
+            return;
+        }
+        let units = self.live.units(self.f, r);
+        let live = self.live;
+        let file = if self.is_pred(r) { &mut self.preds } else { &mut self.general };
+        for (k, u) in units.enumerate() {
+            // A fixed register past the limit is an argument: it exists all the same.
+            if at as usize + k >= file.len() {
+                file.resize(at as usize + k + 1, Occupied::new());
+            }
+            for &(from, to) in &live.ranges[u] {
+                file[at as usize + k].insert(from, (to, r));
+            }
+        }
+    }
+
+    fn remove(&mut self, r: VReg) {
+        let Some(at) = self.at[r.index()].take() else { return };
+        let units = self.live.units(self.f, r);
+        let live = self.live;
+        let file = if self.is_pred(r) { &mut self.preds } else { &mut self.general };
+        for (k, u) in units.enumerate() {
+            for &(from, _) in &live.ranges[u] {
+                file[at as usize + k].remove(&from);
+            }
+        }
+    }
+
+    /// What a spill of `r` costs for the room it makes.
+    fn cost(&self, r: VReg) -> f32 {
+        let length: u32 =
+            self.live.units(self.f, r).flat_map(|u| &self.live.ranges[u]).map(|x| x.1 - x.0).sum();
+        self.live.weight[r.index()] / (length as f32 + 1.0)
+    }
+
+    /// Where the least would have to go to make room for `r`.
+    fn cheapest_in_the_way(&self, r: VReg, short: &[bool]) -> Option<(f32, u8, Vec<VReg>)> {
+        let step = self.f.class(r).units() as usize;
+        let file = self.file(r);
+        let mut best: Option<(f32, u8, Vec<VReg>)> = None;
+        for at in (0..file.len()).step_by(step) {
+            let units = self.live.units(self.f, r);
+            if at + units.len() > file.len() {
+                break;
+            }
+            let sp = usize::from(isa::abi::STACK_POINTER);
+            if !self.is_pred(r) && self.f.uses_stack && (at..at + units.len()).contains(&sp) {
+                continue;
+            }
+            let mut victims: Vec<VReg> = Vec::new();
+            for (k, u) in units.enumerate() {
+                for &(from, to) in &self.live.ranges[u] {
+                    let before =
+                        file[at + k].range(..from).next_back().filter(|(_, v)| v.0 > from).map(|(_, v)| v.1);
+                    victims.extend(before);
+                    victims.extend(file[at + k].range(from..to).map(|(_, v)| v.1));
+                }
+            }
+            victims.sort();
+            victims.dedup();
+            let fixed = |v: &VReg| self.f.fixed[v.index()].is_some() || short.get(v.index()) == Some(&true);
+            if victims.iter().any(fixed) {
+                continue;
+            }
+            let cost = victims.iter().map(|&v| self.cost(v)).sum();
+            if best.as_ref().is_none_or(|b| cost < b.0) {
+                best = Some((cost, at as u8, victims));
+            }
+        }
+        best
+    }
+}

@@ -1,0 +1,129 @@
+//! Merges the two sides of copies that never live at once.
+
+use super::liveness::Live;
+use crate::mir::{MFunction, Sub, VReg};
+
+/// Which virtual register a register is now part of, and at which word.
+struct Merged {
+    into: Vec<(VReg, u8)>,
+}
+
+impl Merged {
+    fn find(&mut self, s: Sub) -> Sub {
+        let (mut reg, mut at) = (s.reg, s.at);
+        loop {
+            let (up, offset) = self.into[reg.index()];
+            if up == reg {
+                break;
+            }
+            at += offset;
+            reg = up;
+        }
+        // Later look-ups go straight there.
+        self.into[s.reg.index()] = (reg, at - s.at);
+        Sub { reg, at }
+    }
+}
+
+pub fn coalesce(f: &mut MFunction, live: &mut Live) {
+    let mut merged = Merged { into: (0..f.classes.len()).map(|n| (VReg(n as u32), 0)).collect() };
+    // Copies in deep loops first.
+    let mut copies: Vec<(u32, Sub, Sub)> = Vec::new();
+    for b in &f.blocks {
+        for i in &b.insts {
+            if let Some((to, from)) = i.as_copy() {
+                copies.push((b.depth, to, from));
+            } else if let Some((to, from)) = i.as_pred_copy() {
+                copies.push((b.depth, Sub { reg: to, at: 0 }, Sub { reg: from, at: 0 }));
+            }
+        }
+    }
+    copies.sort_by_key(|c| std::cmp::Reverse(c.0));
+    for (_, to, from) in copies {
+        merge(f, live, &mut merged, to, from);
+    }
+    for b in &mut f.blocks {
+        for i in &mut b.insts {
+            i.for_each_sub_mut(|s, _, _| *s = merged.find(*s));
+            i.for_each_pred_mut(|p, _| *p = merged.find(Sub { reg: *p, at: 0 }).reg);
+        }
+        b.insts.retain(|i| {
+            i.as_copy().is_none_or(|(to, from)| to != from)
+                && i.as_pred_copy().is_none_or(|(to, from)| to != from)
+        });
+        match &mut b.term {
+            crate::mir::MTerm::Branch { cond, .. } => {
+                if let Some(p) = &mut cond.reg {
+                    *p = merged.find(Sub { reg: *p, at: 0 }).reg;
+                }
+            }
+            crate::mir::MTerm::Table { place, .. } => *place = merged.find(*place),
+            crate::mir::MTerm::Return { to, .. } => *to = merged.find(*to),
+            _ => {}
+        }
+    }
+}
+
+/// Makes `to` and `from` one register if they never live at once.
+fn merge(f: &MFunction, live: &mut Live, merged: &mut Merged, to: Sub, from: Sub) {
+    let (to, from) = (merged.find(to), merged.find(from));
+    if to.reg == from.reg || [to, from].iter().any(|s| s.reg == f.sp || f.fixed[s.reg.index()].is_some()) {
+        return;
+    }
+    let size = |s: Sub| f.class(s.reg).units();
+    // The smaller becomes part of the larger; its first word then stands `at` words into it.
+    let (large, small) = if size(to) >= size(from) { (to, from) } else { (from, to) };
+    let Some(at) = large.at.checked_sub(small.at) else { return };
+    let units = size(small);
+    if u32::from(at) % units != 0 || u32::from(at) + units > size(large) {
+        return;
+    }
+    let (large, small) = (large.reg, small.reg);
+    let first = live.base[large.index()] as usize + at as usize;
+    let second = live.base[small.index()] as usize;
+    let conflict = (0..units as usize).any(|k| overlap(&live.ranges[first + k], &live.ranges[second + k]));
+    if conflict {
+        return;
+    }
+    for k in 0..units as usize {
+        let other = std::mem::take(&mut live.ranges[second + k]);
+        live.ranges[first + k] = union(&live.ranges[first + k], &other);
+    }
+    merged.into[small.index()] = (large, at);
+}
+
+/// Do two ascending lists have a point in common?
+pub fn overlap(a: &[(u32, u32)], b: &[(u32, u32)]) -> bool {
+    // The shorter list is walked, the longer one searched.
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    if short.len() * 8 < long.len() {
+        return short.iter().any(|&(from, to)| {
+            let n = long.partition_point(|r| r.1 <= from);
+            long.get(n).is_some_and(|r| r.0 < to)
+        });
+    }
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() && j < b.len() {
+        if a[i].1 <= b[j].0 {
+            i += 1;
+        } else if b[j].1 <= a[i].0 {
+            j += 1;
+        } else {
+            return true;
+        }
+    }
+    false
+}
+
+fn union(a: &[(u32, u32)], b: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    let mut all: Vec<(u32, u32)> = [a, b].concat();
+    all.sort_unstable();
+    let mut out: Vec<(u32, u32)> = Vec::with_capacity(all.len());
+    for r in all {
+        match out.last_mut() {
+            Some(last) if last.1 == r.0 => last.1 = r.1,
+            _ => out.push(r),
+        }
+    }
+    out
+}

@@ -1,0 +1,72 @@
+//! Register allocation.
+//!
+//! Each word of a virtual register has its own live ranges, so halves of pairs die on their own. Copies whose two sides
+//! never live at once are merged; then registers are given out in the order in which ranges start, lowest number first,
+//! since the number of registers decides how many warps fit an SM. When none is free the cheapest candidate is spilled and
+//! the work starts over. Calls keep nothing but the stack pointer, so what lives across one is spilled too.
+
+mod assign;
+mod coalesce;
+mod liveness;
+mod spill;
+mod verify;
+
+use crate::mir::{Class, MFunction, VReg};
+
+pub use verify::verify;
+
+/// Physical registers by virtual register, and what the frame grew to.
+pub struct Allocation {
+    pub registers: Vec<u8>,
+    pub frame_bytes: u32,
+    /// General registers used: the highest and one.
+    pub count: u32,
+}
+
+/// Gives every virtual register of `f` a physical one; `limit` general registers may be used.
+pub fn allocate(f: &mut MFunction, limit: u32) -> Result<Allocation, String> {
+    let mut live = liveness::analyse(f);
+    coalesce::coalesce(f, &mut live);
+    // Registers made by spilling live for one instruction, so every round removes long ranges; a few are enough.
+    let mut short = vec![false; f.classes.len()];
+    for _ in 0..64 {
+        live = liveness::analyse(f);
+        match assign::assign(f, &live, limit, &short) {
+            Ok(registers) => {
+                let count = count_registers(f, &registers);
+                return Ok(Allocation { registers, frame_bytes: f.frame_bytes.next_multiple_of(16), count });
+            }
+            Err(spills) => {
+                if spills.is_empty() {
+                    break;
+                }
+                spill::spill(f, &spills);
+                short.resize(f.classes.len(), true);
+            }
+        }
+    }
+    Err(format!("{limit} registers are not enough"))
+}
+
+fn count_registers(f: &MFunction, registers: &[u8]) -> u32 {
+    let mut count = if f.uses_stack { u32::from(isa::abi::STACK_POINTER) + 1 } else { 0 };
+    let mut note = |r: VReg| {
+        let class = f.class(r);
+        if class != Class::Pred && (r != f.sp || f.uses_stack) {
+            count = count.max(u32::from(registers[r.index()]) + class.units());
+        }
+    };
+    for b in &f.blocks {
+        for i in &b.insts {
+            i.for_each_read(|s, _| note(s.reg));
+            if let Some(d) = i.dst {
+                note(d.reg);
+            }
+        }
+        if let crate::mir::MTerm::Table { place, .. } | crate::mir::MTerm::Return { to: place, .. } = &b.term
+        {
+            note(place.reg);
+        }
+    }
+    count
+}

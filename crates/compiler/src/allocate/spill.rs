@@ -1,0 +1,225 @@
+//! Moves virtual registers to memory, predicates to words; a value that one move makes is made again instead.
+
+use crate::mir::{Class, MFunction, MInst, MSrc, MTerm, PSrc, Sub, VReg};
+use isa::field::{Cmp, Sign, Width};
+use isa::{Op, Src};
+
+#[derive(Clone, Copy)]
+enum Home {
+    /// Byte offset in the frame.
+    Frame(u32),
+    /// A predicate as zero or one in a word.
+    Word(VReg),
+    /// Each word is a literal or constant.
+    Again([MSrc; 4]),
+}
+
+pub fn spill(f: &mut MFunction, regs: &[VReg]) {
+    let mut homes: Vec<Option<Home>> = vec![None; f.classes.len()];
+    let sources = single_moves(f);
+    for &r in regs {
+        let class = f.class(r);
+        homes[r.index()] = Some(if class == Class::Pred {
+            Home::Word(f.new_reg(Class::Word))
+        } else if let Some(words) = sources[r.index()] {
+            Home::Again(words)
+        } else {
+            let bytes = 4 * class.units();
+            let at = f.frame_bytes.next_multiple_of(bytes);
+            f.frame_bytes = at + bytes;
+            f.uses_stack = true;
+            Home::Frame(at)
+        });
+    }
+    for b in 0..f.blocks.len() {
+        let old = std::mem::take(&mut f.blocks[b].insts);
+        let mut out = Vec::with_capacity(old.len() * 2);
+        for mut i in old {
+            let made_again =
+                i.dst.is_some_and(|d| matches!(homes.get(d.reg.index()), Some(Some(Home::Again(_)))));
+            if made_again {
+                continue;
+            }
+            rewrite(f, &homes, &mut i, &mut out);
+        }
+        let loc = f.blocks[b].term_loc;
+        let mut term = std::mem::replace(&mut f.blocks[b].term, MTerm::Trap);
+        match &mut term {
+            MTerm::Branch { cond, .. } => {
+                if let Some(p) = &mut cond.reg
+                    && let Some(Some(home)) = homes.get(p.index())
+                {
+                    let t = f.new_reg(Class::Pred);
+                    load(f, *home, Sub { reg: t, at: 0 }, 0, 1, loc, &mut out);
+                    *p = t;
+                }
+            }
+            MTerm::Table { place, .. } | MTerm::Return { to: place, .. } => {
+                if let Some(Some(home)) = homes.get(place.reg.index()) {
+                    let t = f.new_reg(f.class(place.reg));
+                    load(f, *home, Sub { reg: t, at: 0 }, place.at, 1, loc, &mut out);
+                    place.reg = t;
+                }
+            }
+            _ => {}
+        }
+        f.blocks[b].term = term;
+        f.blocks[b].insts = out;
+    }
+}
+
+/// Registers all of whose words are written once, each by a move of a literal or constant.
+fn single_moves(f: &MFunction) -> Vec<Option<[MSrc; 4]>> {
+    let mut words: Vec<Option<([Option<MSrc>; 4], bool)>> = vec![None; f.classes.len()];
+    for i in f.blocks.iter().flat_map(|b| &b.insts) {
+        let Some((d, width)) = i.written() else { continue };
+        let entry = words[d.reg.index()].get_or_insert(([None; 4], true));
+        let simple =
+            i.op() == Op::Mov && i.src[1].reg.is_none() && !i.is_guarded() && i.frame.is_none() && width == 1;
+        if !simple || entry.0[d.at as usize].replace(i.src[1]).is_some() {
+            entry.1 = false;
+        }
+    }
+    let defined_by_calls: std::collections::HashSet<VReg> = f
+        .blocks
+        .iter()
+        .flat_map(|b| &b.insts)
+        .filter_map(|i| i.call.as_ref())
+        .flat_map(|c| c.defs.iter().copied())
+        .collect();
+    words
+        .into_iter()
+        .enumerate()
+        .map(|(n, w)| {
+            let (w, simple) = w?;
+            let units = f.classes[n].units() as usize;
+            let all = simple
+                && w[..units].iter().all(|x| x.is_some())
+                && !defined_by_calls.contains(&VReg(n as u32));
+            all.then(|| w.map(|x| x.unwrap_or(MSrc::ZERO)))
+        })
+        .collect()
+}
+
+/// Puts loads before and stores behind an instruction that names spilled registers.
+fn rewrite(f: &mut MFunction, homes: &[Option<Home>], i: &mut MInst, out: &mut Vec<MInst>) {
+    let home = |r: VReg| homes.get(r.index()).copied().flatten();
+    let guarded = i.is_guarded();
+    // One short register for each spilled one, however often it is named.
+    let mut temps: smallvec::SmallVec<[(VReg, VReg); 4]> = smallvec::SmallVec::new();
+    let mut loads: smallvec::SmallVec<[(VReg, u8, u32); 4]> = smallvec::SmallVec::new();
+    let mut stores: smallvec::SmallVec<[(VReg, u8, u32); 2]> = smallvec::SmallVec::new();
+    i.for_each_sub_mut(|s, width, written| {
+        if home(s.reg).is_some() {
+            if written {
+                stores.push((s.reg, s.at, width));
+            }
+            if !written || guarded {
+                loads.push((s.reg, s.at, width));
+            }
+        }
+    });
+    i.for_each_pred_mut(|p, written| {
+        if home(*p).is_some() {
+            if written {
+                stores.push((*p, 0, 1));
+            }
+            if !written || guarded {
+                loads.push((*p, 0, 1));
+            }
+        }
+    });
+    if loads.is_empty() && stores.is_empty() {
+        out.push(i.clone());
+        return;
+    }
+    for &(r, ..) in loads.iter().chain(&stores) {
+        if !temps.iter().any(|t| t.0 == r) {
+            let t = f.new_reg(f.class(r));
+            temps.push((r, t));
+        }
+    }
+    let temp = |r: VReg| temps.iter().find(|t| t.0 == r).map_or(r, |t| t.1);
+    loads.sort();
+    loads.dedup();
+    for &(r, at, width) in &loads {
+        if let Some(h) = home(r) {
+            load(f, h, Sub { reg: temp(r), at }, at, width, i.loc, out);
+        }
+    }
+    i.for_each_sub_mut(|s, _, _| s.reg = temp(s.reg));
+    i.for_each_pred_mut(|p, _| *p = temp(*p));
+    out.push(i.clone());
+    for &(r, at, width) in &stores {
+        match home(r) {
+            Some(Home::Frame(base)) => {
+                for (n, width, words) in parts(at, width) {
+                    let mut m = MInst::new(Op::Stl)
+                        .a(MSrc::reg(Sub { reg: f.sp, at: 0 }))
+                        .b(MSrc::imm(base + 4 * u32::from(n)))
+                        .c(MSrc::reg(Sub { reg: temp(r), at: n }))
+                        .with(width);
+                    m.loc = i.loc;
+                    let _ = words;
+                    out.push(m);
+                }
+            }
+            Some(Home::Word(w)) => {
+                let one = MSrc { src: Src::imm(1), reg: None };
+                let mut m =
+                    MInst::new(Op::Sel).dst(Sub { reg: w, at: 0 }).b(one).ps(0, PSrc::reg(temp(r)).negated());
+                m.loc = i.loc;
+                out.push(m);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Words `at..at + width` as accesses that are aligned in the register: first word, width, how many words.
+fn parts(at: u8, width: u32) -> smallvec::SmallVec<[(u8, Width, u8); 4]> {
+    let mut parts = smallvec::SmallVec::new();
+    let (mut n, end) = (at, at + width as u8);
+    while n < end {
+        let (width, words) = match end - n {
+            4.. if n % 4 == 0 => (Width::B128, 4),
+            2.. if n % 2 == 0 => (Width::B64, 2),
+            _ => (Width::B32, 1),
+        };
+        parts.push((n, width, words));
+        n += words;
+    }
+    parts
+}
+
+/// Brings words of a spilled register back into `to`.
+fn load(f: &MFunction, home: Home, to: Sub, at: u8, width: u32, loc: ir::LocId, out: &mut Vec<MInst>) {
+    let mut push = |mut m: MInst| {
+        m.loc = loc;
+        out.push(m);
+    };
+    match home {
+        Home::Frame(base) => {
+            for (n, width, _) in parts(at, width) {
+                push(
+                    MInst::new(Op::Ldl)
+                        .dst(Sub { reg: to.reg, at: n })
+                        .a(MSrc::reg(Sub { reg: f.sp, at: 0 }))
+                        .b(MSrc::imm(base + 4 * u32::from(n)))
+                        .with(width),
+                );
+            }
+        }
+        Home::Word(w) => {
+            let mut m =
+                MInst::new(Op::Isetp).a(MSrc::reg(Sub { reg: w, at: 0 })).with(Cmp::Ne).with(Sign::U32);
+            m.pd[0] = Some(to.reg);
+            push(m);
+        }
+        Home::Again(words) => {
+            for n in at..at + width as u8 {
+                push(MInst::new(Op::Mov).dst(Sub { reg: to.reg, at: n }).b(words[n as usize]));
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Brings a function into the form that selection wants.
+//!
+//! - Calls and system calls have no guard: a guarded one stands in a block of its own.
+//! - A device function returns at one place, so that lanes which took different paths return together.
+//! - Only jumps carry arguments: an edge with arguments that is one of several gets a block of its own.
+//! - Every loop has a preheader, where lanes can agree to meet behind the loop.
+
+use crate::analysis::{DomTree, Loops};
+use ir::{Block, BlockCall, Function, LocId, Op, Terminator, Type, Value};
+
+pub fn prepare(f: &mut Function) {
+    branch_around_guarded_calls(f);
+    return_once(f);
+    make_preheaders(f);
+}
+
+fn jump(block: Block, args: &[Value]) -> Terminator {
+    Terminator::Jump(BlockCall { block, args: args.into() })
+}
+
+fn branch_around_guarded_calls(f: &mut Function) {
+    let mut k = 0;
+    while k < f.layout.len() {
+        let b = f.layout[k];
+        k += 1;
+        let guarded = f.block(b).insts.iter().position(|&i| {
+            let inst = f.inst(i);
+            inst.guard.is_some()
+                && matches!(
+                    inst.op,
+                    Op::Call(_)
+                        | Op::CallIndirect
+                        | Op::Syscall(_)
+                        | Op::Alloca { .. }
+                        | Op::StackSave
+                        | Op::StackRestore
+                )
+        });
+        let Some(at) = guarded else { continue };
+        let rest = f.block_mut(b).insts.split_off(at);
+        let i = rest[0];
+        let (body, join) = (f.new_block(), f.new_block());
+        f.layout.insert(k, body);
+        f.layout.insert(k + 1, join);
+        let term = std::mem::replace(&mut f.block_mut(b).term, Terminator::Unreachable);
+        let loc = f.block(b).term_loc;
+        (f.block_mut(join).term, f.block_mut(join).term_loc) = (term, loc);
+        f.block_mut(join).insts = rest[1..].to_vec();
+        f.block_mut(body).insts = vec![i];
+        let inst = f.inst(i).clone();
+        let own = inst.own_args().len();
+        // The results are parameters of the join: the call's own, or what it passes through.
+        let fresh: Vec<Value> = inst
+            .results
+            .iter()
+            .enumerate()
+            .map(|(n, &r)| f.new_value(f.ty(r), ir::ValueDef::Inst(i, n as u32)))
+            .collect();
+        for (n, &r) in inst.results.iter().enumerate() {
+            f.values[r.index()].1 = ir::ValueDef::BlockParam(join, n as u32);
+            f.block_mut(join).params.push(r);
+        }
+        f.block_mut(body).term = jump(join, &fresh);
+        f.block_mut(body).term_loc = inst.loc;
+        let data = f.inst_mut(i);
+        data.guard = None;
+        data.args.truncate(own);
+        data.results = fresh.into();
+        if let Some(g) = inst.guard {
+            let skip = BlockCall { block: join, args: inst.args[own..].into() };
+            let call = BlockCall::new(body);
+            let (then, otherwise) = if g.negated { (skip, call) } else { (call, skip) };
+            f.block_mut(b).term = Terminator::Branch { cond: g.value, then, otherwise, uniform: false };
+            f.block_mut(b).term_loc = inst.loc;
+        }
+    }
+}
+
+fn return_once(f: &mut Function) {
+    let returns: Vec<Block> =
+        f.layout.iter().copied().filter(|&b| matches!(f.block(b).term, Terminator::Return(_))).collect();
+    if returns.len() < 2 {
+        return;
+    }
+    let last = f.new_block();
+    f.layout.push(last);
+    let types: Vec<Type> = f.results.clone();
+    let params: smallvec::SmallVec<[Value; 2]> = types.iter().map(|&t| f.add_block_param(last, t)).collect();
+    for b in returns {
+        if let Terminator::Return(values) = f.block(b).term.clone() {
+            f.block_mut(b).term = jump(last, &values);
+        }
+    }
+    f.block_mut(last).term = Terminator::Return(params);
+}
+
+fn make_preheaders(f: &mut Function) {
+    let dom = DomTree::new(f);
+    let loops = Loops::new(f, &dom);
+    for l in &loops.loops {
+        if l.preheader.is_some() {
+            continue;
+        }
+        let header = l.header;
+        let is_latch = |b: Block| l.latches.contains(&b);
+        let froms: Vec<Block> = f
+            .layout
+            .iter()
+            .copied()
+            .filter(|&b| !is_latch(b) && f.block(b).term.calls().iter().any(|c| c.block == header))
+            .collect();
+        if header == f.entry() {
+            continue;
+        }
+        insert_before(f, header, &froms);
+    }
+}
+
+/// Puts a block in front of `to` that the jumps from `froms` now go through. Returns it.
+pub fn insert_before(f: &mut Function, to: Block, froms: &[Block]) -> Block {
+    let new = f.new_block();
+    let types: Vec<Type> = f.block(to).params.iter().map(|&p| f.ty(p)).collect();
+    let params: Vec<Value> = types.iter().map(|&t| f.add_block_param(new, t)).collect();
+    f.block_mut(new).term = jump(to, &params);
+    f.block_mut(new).term_loc = first_loc(f, to);
+    let at = f.layout.iter().position(|&b| b == to).unwrap_or(f.layout.len());
+    f.layout.insert(at, new);
+    for &b in froms {
+        for call in f.block_mut(b).term.calls_mut() {
+            if call.block == to {
+                call.block = new;
+            }
+        }
+    }
+    new
+}
+
+fn first_loc(f: &Function, b: Block) -> LocId {
+    f.block(b).insts.first().map_or(f.block(b).term_loc, |&i| f.inst(i).loc)
+}
+
+/// Gives every edge that has arguments and is one of several from its block a block of its own, right behind it.
+pub fn split_edges(f: &mut Function) {
+    let mut layout = Vec::with_capacity(f.layout.len());
+    for b in std::mem::take(&mut f.layout) {
+        layout.push(b);
+        let mut term = std::mem::replace(&mut f.block_mut(b).term, Terminator::Unreachable);
+        let loc = f.block(b).term_loc;
+        if !matches!(term, Terminator::Jump(_)) {
+            for call in term.calls_mut() {
+                if !call.args.is_empty() {
+                    let new = f.new_block();
+                    layout.push(new);
+                    f.block_mut(new).term_loc = loc;
+                    let edge = std::mem::replace(call, BlockCall::new(new));
+                    f.block_mut(new).term = Terminator::Jump(edge);
+                }
+            }
+        }
+        f.block_mut(b).term = term;
+    }
+    f.layout = layout;
+}
