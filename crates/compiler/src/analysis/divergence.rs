@@ -14,10 +14,13 @@ pub struct Divergence {
 
 impl Divergence {
     pub fn new(f: &Function, post: &PostDominators) -> Self {
+        let mut order = vec![usize::MAX; f.blocks.len()];
+        f.reverse_postorder().iter().enumerate().for_each(|(n, b)| order[b.index()] = n);
         let mut w = Walk {
             f,
             post,
             preds: f.predecessors(),
+            order,
             users: users(f),
             found: Divergence { values: vec![false; f.values.len()], branches: vec![false; f.blocks.len()] },
             work: Vec::new(),
@@ -92,6 +95,8 @@ struct Walk<'a> {
     f: &'a Function,
     post: &'a PostDominators,
     preds: Vec<smallvec::SmallVec<[Block; 2]>>,
+    /// Places in reverse postorder.
+    order: Vec<usize>,
     users: Vec<Vec<User>>,
     found: Divergence,
     work: Vec<Value>,
@@ -163,32 +168,75 @@ impl Walk<'_> {
                 stack.extend(self.f.successors(s));
             }
         }
-        for &s in &blocks {
-            if self.preds[s.index()].len() > 1 {
+        self.mark_joins(b, join, &mut blocks);
+        if region[b.index()] {
+            self.mark_leaving(b, join, &region);
+        }
+    }
+
+    /// Parameters of blocks where lanes that went different ways at `b` meet. Every block takes the name of the way that
+    /// leads to it; where two names meet lanes do, and the block's own name goes on from there.
+    fn mark_joins(&mut self, b: Block, join: Option<Block>, blocks: &mut [Block]) {
+        blocks.sort_by_key(|s| self.order[s.index()]);
+        let mut way: Vec<Option<Block>> = vec![None; self.f.blocks.len()];
+        self.f.successors(b).iter().for_each(|s| way[s.index()] = Some(*s));
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &s in blocks.iter().filter(|&&s| s != b && Some(s) != join) {
+                let Some(name) = way[s.index()] else { continue };
+                for t in self.f.successors(s) {
+                    let new = match way[t.index()] {
+                        None => name,
+                        Some(old) if old == name => continue,
+                        Some(_) => t,
+                    };
+                    changed |= way[t.index()] != Some(new);
+                    way[t.index()] = Some(new);
+                }
+            }
+        }
+        let first: Vec<Block> = self.f.successors(b).to_vec();
+        for &s in blocks.iter() {
+            // A way named after its first block says nothing of whether another way leads there too.
+            let meets = way[s.index()] == Some(s)
+                && (!first.contains(&s) || first.iter().filter(|x| **x == s).count() > 1 || {
+                    let from = |p: &Block| *p != b && way[p.index()].is_some_and(|w| w != s);
+                    self.preds[s.index()].iter().any(from)
+                });
+            if meets || Some(s) == join {
                 for &p in &self.f.block(s).params {
                     self.mark(p);
                 }
             }
         }
-        // The branch is in a cycle of its own region: lanes go round different numbers of times, so what is computed
-        // in the region differs among them where it is read at the join or later.
-        if region[b.index()] {
-            let inside = |x: Block| region[x.index()] && Some(x) != join;
-            for &s in blocks.iter().filter(|&&s| Some(s) != join) {
-                let data = self.f.block(s);
-                let defined =
-                    data.insts.iter().flat_map(|&i| self.f.inst(i).results.iter()).chain(&data.params);
-                for &v in defined {
-                    let leaves = self.users[v.index()].iter().any(|u| match *u {
-                        User::Inst(_, at) | User::Branch(at) => !inside(at),
-                        User::Param(p) => match self.f.def(p) {
-                            ir::ValueDef::BlockParam(at, _) => !inside(at),
-                            _ => true,
-                        },
-                    });
-                    if leaves {
-                        self.mark(v);
-                    }
+    }
+
+    /// The branch is in a cycle of its own region: lanes go round different numbers of times, so what is computed in the
+    /// cycle differs among them where it is read outside.
+    fn mark_leaving(&mut self, b: Block, join: Option<Block>, region: &[bool]) {
+        let mut cycle = vec![false; self.f.blocks.len()];
+        let mut members: Vec<Block> = Vec::new();
+        let mut stack = vec![b];
+        while let Some(s) = stack.pop() {
+            if region[s.index()] && Some(s) != join && !std::mem::replace(&mut cycle[s.index()], true) {
+                members.push(s);
+                stack.extend(self.preds[s.index()].iter().copied());
+            }
+        }
+        for s in members {
+            let data = self.f.block(s);
+            let defined = data.insts.iter().flat_map(|&i| self.f.inst(i).results.iter()).chain(&data.params);
+            for &v in defined {
+                let leaves = self.users[v.index()].iter().any(|u| match *u {
+                    User::Inst(_, at) | User::Branch(at) => !cycle[at.index()],
+                    User::Param(p) => match self.f.def(p) {
+                        ir::ValueDef::BlockParam(at, _) => !cycle[at.index()],
+                        _ => true,
+                    },
+                });
+                if leaves {
+                    self.mark(v);
                 }
             }
         }
@@ -235,6 +283,45 @@ mod tests {
             let d = analyse(&f);
             assert_eq!((d.is_divergent(v), d.branch_diverges(entry)), (expected, expected));
         }
+    }
+
+    #[test]
+    fn lanes_that_exit_early_do_not_make_later_loops_divergent() {
+        let mut b = FunctionBuilder::new(Function::new("f", FunctionKind::Entry));
+        let i = b.declare_var(Type::B32);
+        let lane = b.ins(Op::SReg(SReg::Tid(0)), &[], Type::B32);
+        let limit = b.ins(Op::SReg(SReg::Ntid(1)), &[], Type::B32);
+        let less = Op::ICmp { cmp: IntCmp::Lt, signed: false };
+        let inside = b.ins(less, &[lane, limit], Type::P);
+        let [on, head, left, right, tail, end] = [(); 6].map(|()| b.create_block());
+        let zero = b.iconst(Type::B32, 0);
+        b.def_var(i, zero);
+        b.branch(inside, on, end, false);
+        b.switch_to(on);
+        b.jump(head);
+        b.switch_to(head);
+        let old = b.use_var(i);
+        let x = b.declare_var(Type::B32);
+        b.branch(inside, left, right, false);
+        for side in [left, right] {
+            b.switch_to(side);
+            let v = b.iconst(Type::B32, side.0.into());
+            b.def_var(x, v);
+            b.jump(tail);
+        }
+        b.switch_to(tail);
+        let met = b.use_var(x);
+        let one = b.iconst(Type::B32, 1);
+        let next = b.ins(Op::Add, &[old, one], Type::B32);
+        b.def_var(i, next);
+        let again = b.ins(less, &[next, limit], Type::P);
+        b.branch(again, head, end, false);
+        b.switch_to(end);
+        b.terminate(Terminator::Exit);
+        let f = b.finish();
+        let d = analyse(&f);
+        assert!(d.is_uniform(old) && d.is_uniform(next) && !d.branch_diverges(tail), "{f}");
+        assert!(d.is_divergent(met), "the arms in the loop meet there");
     }
 
     #[test]
