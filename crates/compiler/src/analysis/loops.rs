@@ -115,7 +115,8 @@ impl Loops {
 
     /// No other loop lies inside.
     pub fn is_innermost(&self, id: LoopId) -> bool {
-        self.loops.iter().all(|l| l.parent != Some(id))
+        // Loops inside one follow it.
+        self.loops[id.0 + 1..].iter().all(|l| l.parent != Some(id))
     }
 }
 

@@ -14,11 +14,52 @@ pub fn run(f: &mut Function, context: &mut Context) {
         return;
     }
     let loops = Loops::new(f, &DomTree::new(f));
+    if loops.loops.is_empty() {
+        return;
+    }
+    let mut facts = Facts::new(f);
     for n in 0..loops.loops.len() {
-        for found in find(f, &loops, LoopId(n)) {
+        let all = find(f, &loops, LoopId(n), &facts);
+        for found in &all {
             context.remark(f, f.inst(found.sum).loc, || "replaced by a running sum".into());
-            reduce(f, &found);
+            reduce(f, found);
         }
+        if !all.is_empty() {
+            facts = Facts::new(f);
+        }
+    }
+}
+
+/// What there is to know of a function as it stands.
+struct Facts {
+    /// The block that defines a value.
+    home: Vec<Option<Block>>,
+    uses: Vec<u32>,
+    stretch: Vec<u32>,
+    /// Jumps to a block, as (block, which call).
+    incoming: Vec<Vec<(Block, usize)>>,
+}
+
+impl Facts {
+    fn new(f: &Function) -> Self {
+        let mut facts = Facts {
+            home: vec![None; f.values.len()],
+            uses: vec![0; f.values.len()],
+            stretch: stretches(f),
+            incoming: vec![Vec::new(); f.blocks.len()],
+        };
+        for &b in &f.layout {
+            f.block(b).params.iter().for_each(|p| facts.home[p.index()] = Some(b));
+            for &i in &f.block(b).insts {
+                f.inst(i).results.iter().for_each(|r| facts.home[r.index()] = Some(b));
+                f.inst_values(i).iter().for_each(|v| facts.uses[v.index()] += 1);
+            }
+            f.block(b).term.values().iter().for_each(|v| facts.uses[v.index()] += 1);
+            for (n, call) in f.block(b).term.calls().iter().enumerate() {
+                facts.incoming[call.block.index()].push((b, n));
+            }
+        }
+        facts
     }
 }
 
@@ -54,38 +95,14 @@ fn plain(op: Op) -> Option<Float> {
     }
 }
 
-fn find(f: &Function, loops: &Loops, id: LoopId) -> Vec<Found> {
+fn find(f: &Function, loops: &Loops, id: LoopId, facts: &Facts) -> Vec<Found> {
     let l = loops.get(id);
     let mut found = Vec::new();
-    let preds = {
-        let mut edges = Vec::new();
-        for &b in &f.layout {
-            for (n, call) in f.block(b).term.calls().iter().enumerate() {
-                if call.block == l.header {
-                    edges.push((b, n));
-                }
-            }
-        }
-        edges
-    };
-    let (latches, entries): (Vec<_>, Vec<_>) = preds.into_iter().partition(|&(b, _)| loops.contains(id, b));
+    let (latches, entries): (Vec<_>, Vec<_>) =
+        facts.incoming[l.header.index()].iter().copied().partition(|&(b, _)| loops.contains(id, b));
     let [entry] = entries[..] else { return found };
-    let stretch = stretches(f);
-    let mut inside = vec![false; f.values.len()];
-    let mut uses = vec![0u32; f.values.len()];
-    for &b in &f.layout {
-        for &i in &f.block(b).insts {
-            f.inst_values(i).iter().for_each(|v| uses[v.index()] += 1);
-        }
-        f.block(b).term.values().iter().for_each(|v| uses[v.index()] += 1);
-    }
-    for &b in &l.blocks {
-        f.block(b).params.iter().for_each(|p| inside[p.index()] = true);
-        for &i in &f.block(b).insts {
-            f.inst(i).results.iter().for_each(|r| inside[r.index()] = true);
-        }
-    }
-    let fixed = |v: Value| !inside[v.index()] || f.const_of(v).is_some();
+    let varies = |v: Value| facts.home[v.index()].is_some_and(|b| loops.contains(id, b));
+    let fixed = |v: Value| !varies(v) || f.const_of(v).is_some();
     let passed = |edge: (Block, usize), n: usize| f.block(edge.0).term.calls()[edge.1].args[n];
     for (n, &x) in f.block(l.header).params.iter().enumerate() {
         let next = passed(latches[0], n);
@@ -119,8 +136,8 @@ fn find(f: &Function, loops: &Loops, id: LoopId) -> Vec<Found> {
                     };
                     let fuses = matches!(f.inst(p).op, Op::FMul(_))
                         && plain(f.inst(p).op) == Some(mode)
-                        && uses[product.index()] == 1
-                        && stretch[p.index()] == stretch[i.index()];
+                        && facts.uses[product.index()] == 1
+                        && facts.stretch[p.index()] == facts.stretch[i.index()];
                     if fuses && fixed(addend) {
                         found.push(Found {
                             header: l.header,

@@ -34,26 +34,33 @@ const MAX_COUNTED: u64 = 1 << 20;
 pub fn run(f: &mut Function, context: &mut Context) {
     let original_insts = f.insts.len();
     let mut done: HashSet<Block> = HashSet::new();
+    // All innermost loops in a round; a loop around those that went completely is innermost in the next.
     loop {
-        let dom = DomTree::new(f);
-        let loops = Loops::new(f, &dom);
-        let next = (0..loops.loops.len()).map(LoopId).find(|&id| {
-            let l = loops.get(id);
-            !done.contains(&l.header)
-                && !f.block(l.header).no_unroll
-                && loops.is_innermost(id)
-                && shape::fits(f, &loops, id)
-        });
-        let Some(id) = next else { break };
-        done.insert(loops.get(id).header);
-        let Some(s) = shape::reshape(f, &loops, id) else { continue };
-        let loc = s.loc;
-        if let Some(done_as) = unroll(f, &s, original_insts, context) {
-            context.remark(f, loc, || done_as);
+        let loops = Loops::new(f, &DomTree::new(f));
+        let fit: Vec<LoopId> = (0..loops.loops.len())
+            .map(LoopId)
+            .filter(|&id| {
+                let l = loops.get(id);
+                !done.contains(&l.header)
+                    && !f.block(l.header).no_unroll
+                    && loops.is_innermost(id)
+                    && shape::fits(f, &loops, id)
+            })
+            .collect();
+        if fit.is_empty() {
+            break;
+        }
+        done.extend(fit.iter().map(|&id| loops.get(id).header));
+        for s in shape::reshape(f, &loops, &fit) {
+            if let Some(done_as) = unroll(f, &s, original_insts, context) {
+                context.remark(f, s.loc, || done_as);
+            }
         }
         done.extend(context.unrolled.iter().copied());
         simplify_cfg::run(f, context);
     }
+    // Copies went to the end; blocks that follow each other lie together again.
+    f.layout = f.reverse_postorder();
     remove_dead_code::run(f, context);
 }
 
