@@ -1,1 +1,44 @@
-//! What instructions compute: warps, lanes, divergence, memory spaces.
+//! What instructions compute: warps, lanes, divergence, memory spaces. Nothing here knows of cycles.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`program`], [`decode`] | an image placed in memory; its code as micro-operations |
+//! | [`uop`], [`lanes`], [`level`] | micro-operations, the rows they work on, the vector levels they are compiled for |
+//! | [`ops`] | what each operation computes |
+//! | [`warp`], [`cta`] | divergence and the inner loop; barriers and shared memory |
+//! | [`memory`], [`local`] | device memory; local memory |
+//! | [`launch`], [`runner`] | a launch, and how it runs functionally |
+//! | [`step`] | one instruction at a time with its effects, for a timed machine |
+//! | [`special`], [`printf`], [`fault`] | special registers, device output, what can go wrong |
+//!
+//! # Semantics
+//! A register of a warp is a *row* of 32 lanes. Immediates, constants and uniform registers are rows too, so that an
+//! operation only ever sees rows. An instruction executes for the lanes of the running split whose guard is true, all
+//! at once for arithmetic, in ascending order for memory. Registers, shared and local memory start as zeros.
+
+mod aligned;
+pub mod cta;
+pub mod decode;
+pub mod fault;
+pub mod lanes;
+pub mod launch;
+pub mod level;
+pub mod local;
+pub mod memory;
+pub mod ops;
+pub mod printf;
+pub mod program;
+pub mod runner;
+pub mod special;
+pub mod step;
+pub mod uop;
+pub mod warp;
+
+pub use fault::{Access, Fault, FaultKind, Space};
+pub use launch::{Launch, Shape};
+pub use level::Isa;
+pub use memory::{Memory, MemoryError};
+pub use program::{Kernel, LoadError, Program};
+pub use runner::{LaunchError, Options, Stats, run, run_launch};
+pub use step::{Effect, Step};
+pub use warp::{Env, Stop, Warp};

@@ -1,0 +1,199 @@
+//! What the warps of a CTA share: shared memory, barriers, output.
+
+use crate::aligned::Aligned;
+use crate::special::Place;
+use isa::field::BarMode;
+
+/// Barriers of a CTA.
+pub const BARRIERS: usize = 16;
+
+/// What a reduction at a barrier gave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Reduction {
+    pub count: u32,
+    pub all: bool,
+    pub any: bool,
+}
+
+/// A barrier counts threads; when enough have come, its phase ends.
+#[derive(Clone, Debug, Default)]
+struct Barrier {
+    phase: u64,
+    /// Threads that came in this phase, those that wait among them.
+    arrived: u32,
+    waiting: u32,
+    /// Threads to wait for, when the program says so; else all that live.
+    expected: Option<u32>,
+    /// Threads whose predicate was true, of those that reduce.
+    yes: u32,
+    reducing: u32,
+    /// Lanes of each warp that came in this phase.
+    lanes: Vec<u32>,
+    /// Ended phases that waiting threads have not seen yet: phase, result, threads left.
+    ended: Vec<(u64, Reduction, u32)>,
+}
+
+/// Lanes that come to a barrier.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    pub warp: u32,
+    pub lanes: u32,
+    /// Lanes of the warp that have not ended.
+    pub live: u32,
+    pub yes: u32,
+    pub expected: Option<u32>,
+    pub mode: BarMode,
+}
+
+/// State of one CTA.
+pub struct CtaState {
+    pub index: [u32; 3],
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub place: Place,
+    pub shared_bytes: u32,
+    pub dynamic_shared: u32,
+    /// Threads that have not ended.
+    pub live_threads: u32,
+    /// What `printf` wrote.
+    pub output: Vec<u8>,
+    shared: Aligned,
+    barriers: [Barrier; BARRIERS],
+}
+
+impl CtaState {
+    pub fn new(grid: [u32; 3], block: [u32; 3], shared_bytes: u32, dynamic_shared: u32) -> CtaState {
+        CtaState {
+            index: [0; 3],
+            grid,
+            block,
+            place: Place::default(),
+            shared_bytes,
+            dynamic_shared,
+            live_threads: 0,
+            output: Vec::new(),
+            shared: Aligned::zeroed(shared_bytes as usize),
+            barriers: Default::default(),
+        }
+    }
+
+    /// Makes this the state of another CTA that has not begun.
+    pub fn start(&mut self, index: [u32; 3], place: Place) {
+        self.index = index;
+        self.place = place;
+        self.live_threads = self.block.iter().product();
+        self.output.clear();
+        let used = self.shared_bytes as usize;
+        self.shared.as_mut_slice()[..used].fill(0);
+        for b in &mut self.barriers {
+            if b.phase != 0 || b.arrived != 0 {
+                *b = Barrier::default();
+            }
+        }
+    }
+
+    pub(crate) fn shared_pointer(&self) -> *mut u8 {
+        self.shared.as_ptr()
+    }
+
+    /// Shared memory, for whoever looks at a CTA from outside.
+    pub fn shared(&self) -> &[u8] {
+        &self.shared.as_slice()[..self.shared_bytes as usize]
+    }
+
+    /// Lanes come to barrier `id`; the phase that they wait for, if they wait.
+    pub fn arrive(&mut self, id: usize, a: Arrival) -> u64 {
+        let b = &mut self.barriers[id % BARRIERS];
+        let phase = b.phase;
+        let n = a.lanes.count_ones();
+        b.arrived += n;
+        b.expected = a.expected;
+        if a.mode != BarMode::Arrive {
+            b.waiting += n;
+        }
+        if !matches!(a.mode, BarMode::Arrive | BarMode::Sync) {
+            b.reducing += n;
+            b.yes += (a.yes & a.lanes).count_ones();
+        }
+        if a.expected.is_some() {
+            // Counts are in whole warps: with a warp's last lane come the lanes that it lacks.
+            let w = a.warp as usize;
+            if b.lanes.len() <= w {
+                b.lanes.resize(w + 1, 0);
+            }
+            b.lanes[w] |= a.lanes;
+            if b.lanes[w] & a.live == a.live {
+                b.arrived += a.live.count_zeros();
+            }
+        }
+        self.settle(id);
+        phase
+    }
+
+    /// Ends the phase when enough threads have come.
+    fn settle(&mut self, id: usize) {
+        let live = self.live_threads;
+        let b = &mut self.barriers[id % BARRIERS];
+        if b.arrived == 0 || b.arrived < b.expected.unwrap_or(live) {
+            return;
+        }
+        if b.waiting > 0 {
+            let result = Reduction { count: b.yes, all: b.yes == b.reducing, any: b.yes > 0 };
+            b.ended.push((b.phase, result, b.waiting));
+        }
+        b.phase += 1;
+        (b.arrived, b.waiting, b.yes, b.reducing, b.expected) = (0, 0, 0, 0, None);
+        b.lanes.clear();
+    }
+
+    /// Threads end; barriers that waited for them only go on.
+    pub fn exit(&mut self, threads: u32) {
+        self.live_threads = self.live_threads.saturating_sub(threads);
+        for id in 0..BARRIERS {
+            self.settle(id);
+        }
+    }
+
+    /// What `lanes` threads that wait for a phase get, once it has ended.
+    pub fn collect(&mut self, id: usize, phase: u64, threads: u32) -> Option<Reduction> {
+        let ended = &mut self.barriers[id % BARRIERS].ended;
+        let n = ended.iter().position(|e| e.0 == phase)?;
+        let result = ended[n].1;
+        ended[n].2 = ended[n].2.saturating_sub(threads);
+        if ended[n].2 == 0 {
+            ended.remove(n);
+        }
+        Some(result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrival(warp: u32, lanes: u32, mode: BarMode, expected: Option<u32>) -> Arrival {
+        Arrival { warp, lanes, live: u32::MAX, yes: 0xff, expected, mode }
+    }
+
+    #[test]
+    fn phases_end_when_all_live_threads_came() {
+        let mut cta = CtaState::new([1; 3], [64, 1, 1], 0, 0);
+        cta.start([0; 3], Place::default());
+        let p = cta.arrive(3, arrival(0, u32::MAX, BarMode::RedPopc, None));
+        assert_eq!(cta.collect(3, p, 32), None);
+        cta.arrive(3, arrival(1, 0xffff, BarMode::RedPopc, None));
+        assert_eq!(cta.collect(3, p, 32), None);
+        cta.exit(16);
+        assert_eq!(cta.collect(3, p, 32), Some(Reduction { count: 16, all: false, any: true }));
+        assert!(cta.collect(3, p, 16).is_some() && cta.collect(3, p, 16).is_none());
+    }
+
+    #[test]
+    fn counted_barriers_need_their_count_only() {
+        let mut cta = CtaState::new([1; 3], [128, 1, 1], 0, 0);
+        cta.start([0; 3], Place::default());
+        cta.arrive(1, arrival(0, u32::MAX, BarMode::Arrive, Some(64)));
+        let p = cta.arrive(1, arrival(2, u32::MAX, BarMode::Sync, Some(64)));
+        assert!(cta.collect(1, p, 32).is_some());
+    }
+}

@@ -1,0 +1,334 @@
+//! From an image to micro-operations: operands become rows, modifiers choose handlers.
+//!
+//! A warp's file: registers, zeros (what RZ reads), a place that swallows writes to RZ, scratch rows for operand
+//! modifiers, convergence registers, uniform registers, and one row for every immediate and constant of the code that
+//! the entry can reach.
+
+use crate::lanes::{COMPLEMENT, DROPPED, PT};
+use crate::level::{Isa, Levels, levels};
+use crate::ops::{
+    atomic, collective, control, convert, float, half, integer, memory, modify, moves, system, uniform,
+};
+use crate::program::Kernel;
+use crate::uop::{ROW, Uop};
+use isa::field::{Field, SysFn};
+use isa::image::{Image, Symbol};
+use isa::{Inst, Op, Operand, PredUse, Reg, Role, Src, UReg, Unit};
+use std::collections::HashMap;
+
+/// Rows that the largest operand takes.
+const WIDEST: u32 = 4;
+/// Scratch rows for the modified sources of an instruction: three pairs.
+const SCRATCH: u32 = 6;
+
+/// What a row of constants holds.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Pooled {
+    Imm(u32),
+    Const { bank: u8, offset: u32 },
+}
+
+/// Offsets of the parts of a file.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Layout {
+    pub registers: u32,
+    pub zeros: u32,
+    pub swallow: u32,
+    pub scratch: u32,
+    pub converge: u32,
+    pub uniform: u32,
+    pub pool: u32,
+    pub end: u32,
+}
+
+/// Functions that an entry can reach.
+fn reachable(image: &Image, entry: usize) -> Vec<bool> {
+    let mut seen = vec![false; image.functions.len()];
+    let mut work = vec![entry];
+    let address_taken: Vec<usize> = image
+        .loader_relocations
+        .iter()
+        .chain(image.variables.iter().flat_map(|v| &v.relocations))
+        .filter_map(|r| match r.symbol {
+            Symbol::Function(n) => Some(n as usize),
+            _ => None,
+        })
+        .collect();
+    while let Some(n) = work.pop() {
+        if std::mem::replace(&mut seen[n], true) {
+            continue;
+        }
+        let f = &image.functions[n];
+        for inst in &image.code[f.start as usize..f.end as usize] {
+            if let Some(pc) = inst.target() {
+                work.extend(image.functions.iter().position(|f| f.start <= pc && pc < f.end));
+            }
+            if inst.op == Op::Callx {
+                work.extend_from_slice(&address_taken);
+            }
+        }
+    }
+    seen
+}
+
+struct Decoder {
+    layout: Layout,
+    level: Isa,
+    pool: Vec<Pooled>,
+    /// First row of a run of constants.
+    index: HashMap<(Pooled, u32), u32>,
+    modified: Vec<modify::Modified>,
+    hints: u32,
+}
+
+fn guard(p: PredUse) -> u8 {
+    p.pred.0 + if p.neg { COMPLEMENT } else { 0 }
+}
+
+impl Decoder {
+    fn pooled(&mut self, first: Pooled, rows: u32) -> u32 {
+        let at = *self.index.entry((first, rows)).or_insert_with(|| {
+            let at = self.pool.len() as u32;
+            for k in 0..rows {
+                self.pool.push(match first {
+                    // An immediate double is its high word.
+                    Pooled::Imm(_) if rows == 2 && k == 0 => Pooled::Imm(0),
+                    Pooled::Imm(x) => Pooled::Imm(x),
+                    Pooled::Const { bank, offset } => Pooled::Const { bank, offset: offset + 4 * k },
+                });
+            }
+            at
+        });
+        self.layout.pool + at * ROW
+    }
+
+    fn register(&self, r: Reg) -> u32 {
+        if r.is_zero() { self.layout.zeros } else { self.layout.registers + u32::from(r.0) * ROW }
+    }
+
+    fn uniform(&self, r: UReg) -> u32 {
+        if r == UReg::URZ { self.layout.zeros } else { self.layout.uniform + u32::from(r.0) * ROW }
+    }
+
+    fn source(&mut self, src: Src, rows: u32) -> u32 {
+        match src.operand {
+            Operand::None => self.layout.zeros,
+            Operand::Reg(r) => self.register(r),
+            Operand::UReg(r) => self.uniform(r),
+            Operand::Imm(x) => self.pooled(Pooled::Imm(x), rows.max(1)),
+            Operand::Const { bank, offset } => {
+                self.pooled(Pooled::Const { bank, offset: offset.into() }, rows.max(1))
+            }
+        }
+    }
+
+    fn operands(&mut self, i: &Inst, u: &mut Uop) {
+        for &role in i.op.row().roles {
+            let rows = i.width(role);
+            match role {
+                Role::Addr | Role::CAddr => {
+                    u.a = self.source(i.src[0], 1);
+                    u.b = if i.flag(Field::E64) && u.a != self.layout.zeros { u.a + ROW } else { self.layout.zeros };
+                    u.u = i.address_ureg().map_or(self.layout.zeros, |r| self.uniform(r));
+                    u.imm = i.offset();
+                }
+                Role::A | Role::A2 | Role::AFrom => u.a = self.source(i.src[0], rows),
+                Role::B | Role::B2 => u.b = self.source(i.src[1], rows),
+                Role::C | Role::C2 | Role::CW | Role::CT => u.c = self.source(i.src[2], rows),
+                Role::E | Role::E2 | Role::ET => u.e = self.register(i.e),
+                Role::D | Role::D2 | Role::DW | Role::DT | Role::DTo | Role::DM => {
+                    u.d = if i.dst.is_zero() { self.layout.swallow } else { self.register(i.dst) };
+                }
+                Role::U | Role::U2 => {
+                    u.d = if i.dst.0 == UReg::URZ.0 { self.layout.swallow } else { self.uniform(UReg(i.dst.0)) };
+                }
+                Role::Num(Field::Bar4) => {
+                    let row = self.layout.converge + i.field(Field::Bar4) * ROW;
+                    if matches!(i.op, Op::Bssy | Op::BmovB) { u.d = row } else { u.a = row }
+                }
+                Role::Target => u.imm = i.target().unwrap_or(0) as i32,
+                Role::Pd0 | Role::Pd1 | Role::Ps0 | Role::Ps1 | Role::Ps2 | Role::Num(_) => {}
+            }
+        }
+    }
+
+    fn instruction(&mut self, pc: u32, i: &Inst, soft: bool) -> Uop {
+        let zeros = self.layout.zeros;
+        let mut u = Uop {
+            handler: self.pick(levels::<control::Illegal>()),
+            d: self.layout.swallow,
+            a: zeros,
+            b: zeros,
+            c: zeros,
+            e: zeros,
+            u: zeros,
+            imm: 0,
+            aux: 0,
+            guard: guard(i.guard),
+            ps: i.ps.map(guard),
+            pd: i.pd.map(|p| if p.0 == PT { DROPPED } else { p.0 }),
+            op: i.op,
+            soft,
+            hint: pc,
+        };
+        self.operands(i, &mut u);
+        if i.op.row().roles.contains(&Role::Addr) {
+            u.hint = self.hints;
+            self.hints += 1;
+        }
+        match handler(i, &mut u) {
+            Some(levels) => u.handler = self.pick(levels),
+            None => return u,
+        }
+        self.modify(i, u)
+    }
+
+    fn pick(&self, levels: Levels) -> crate::uop::Handler {
+        levels[self.level as usize]
+    }
+
+    /// Puts scratch rows in the place of sources whose modifiers the handler does not apply.
+    fn modify(&mut self, i: &Inst, u: Uop) -> Uop {
+        if modify::is_inline(i) || i.src.iter().all(|s| !s.neg && !s.abs) {
+            return u;
+        }
+        let mut inner = u;
+        let mut changes = Vec::new();
+        for &role in i.op.row().roles {
+            let (n, field) = match role {
+                Role::A | Role::A2 | Role::AFrom => (0, &mut inner.a),
+                Role::B | Role::B2 => (1, &mut inner.b),
+                Role::C | Role::C2 => (2, &mut inner.c),
+                _ => continue,
+            };
+            let src = i.src[n as usize];
+            if !src.neg && !src.abs {
+                continue;
+            }
+            let to = self.layout.scratch + 2 * n * ROW;
+            let change =
+                modify::Change { from: *field, to, kind: modify::kind(i, role), neg: src.neg, abs: src.abs };
+            *field = to;
+            changes.push(change);
+        }
+        let aux = self.modified.len() as u32;
+        self.modified.push(modify::Modified { changes, inner });
+        Uop { handler: self.pick(levels::<modify::Run>()), aux, ..u }
+    }
+}
+
+fn handler(i: &Inst, u: &mut Uop) -> Option<Levels> {
+    if i.op.row().unit == Unit::Tex {
+        return None;
+    }
+    let families: [fn(&Inst, &mut Uop) -> Option<Levels>; 10] = [
+        moves::decode,
+        integer::decode,
+        float::decode,
+        half::decode,
+        convert::decode,
+        memory::decode,
+        atomic::decode,
+        collective::decode,
+        control::decode,
+        uniform::decode,
+    ];
+    let keep = *u;
+    for decode in families {
+        if let Some(levels) = decode(i, u) {
+            return Some(levels);
+        }
+        // Families that do not know the operation may have left their modifiers.
+        u.aux = keep.aux;
+    }
+    system::decode(i, u)
+}
+
+/// Rows that the code of a function needs: general registers, uniform registers, convergence registers.
+fn needs(code: &[Inst]) -> (u32, u32, u32) {
+    let (mut registers, mut uniforms, mut barriers) = (1, 0, 0);
+    for i in code {
+        for (r, n) in i.reads().chain(i.writes()) {
+            registers = registers.max(u32::from(r.0) + n);
+        }
+        let mut uniform = |r: UReg| {
+            if r != UReg::URZ {
+                // A pair at most.
+                uniforms = uniforms.max(u32::from(r.0) + 2);
+            }
+        };
+        if let Some((r, _)) = i.writes_uniform() {
+            uniform(r);
+        }
+        for s in i.src {
+            if let Operand::UReg(r) = s.operand {
+                uniform(r);
+            }
+        }
+        if let Some(r) = i.address_ureg() {
+            uniform(r);
+        }
+        if i.op.row().fields.contains(&Field::Bar4) {
+            barriers = barriers.max(i.field(Field::Bar4) + 1);
+        }
+    }
+    (registers, uniforms, barriers)
+}
+
+/// Decodes an entry and all it can reach; other places are illegal instructions.
+pub fn kernel(image: &Image, entry: usize, level: Isa) -> Kernel {
+    let seen = reachable(image, entry);
+    let reached: Vec<_> = image.functions.iter().zip(&seen).filter(|(_, s)| **s).map(|(f, _)| f).collect();
+    let (mut registers, mut uniforms, mut barriers) = (1, 0, 0);
+    for f in &reached {
+        let (r, u, b) = needs(&image.code[f.start as usize..f.end as usize]);
+        (registers, uniforms, barriers) = (registers.max(r), uniforms.max(u), barriers.max(b));
+    }
+    let mut layout = Layout::default();
+    let mut end = 0;
+    for (part, rows) in [
+        (&mut layout.registers, registers),
+        (&mut layout.zeros, WIDEST),
+        (&mut layout.swallow, WIDEST),
+        (&mut layout.scratch, SCRATCH),
+        (&mut layout.converge, barriers),
+        (&mut layout.uniform, uniforms),
+        (&mut layout.pool, 0),
+    ] {
+        *part = end;
+        end += rows * ROW;
+    }
+    let mut decoder =
+        Decoder { layout, level, pool: Vec::new(), index: HashMap::new(), modified: Vec::new(), hints: 0 };
+    let nothing = decoder.instruction(0, &Inst::new(Op::Tex), false);
+    let mut uops = vec![nothing; image.code.len() + 1];
+    let (mut uses_heap, mut uses_printf) = (false, false);
+    // A BSYNC gives up soon when a BSSY that names it says so.
+    let mut soft = vec![false; image.code.len()];
+    for f in &reached {
+        for i in &image.code[f.start as usize..f.end as usize] {
+            if let (Op::Bssy, true, Some(pc)) = (i.op, i.flag(Field::Soft), i.target()) {
+                soft[pc as usize] = true;
+            }
+        }
+    }
+    for f in &reached {
+        for pc in f.start..f.end {
+            let inst = &image.code[pc as usize];
+            uops[pc as usize] = decoder.instruction(pc, inst, soft[pc as usize]);
+            uses_printf |= inst.op == Op::Syscall && inst.get::<SysFn>() == SysFn::Vprintf;
+            uses_heap |= inst.op == Op::Syscall && matches!(inst.get::<SysFn>(), SysFn::Malloc | SysFn::Free);
+        }
+    }
+    decoder.layout.end = decoder.layout.pool + decoder.pool.len() as u32 * ROW;
+    Kernel {
+        uops,
+        modified: decoder.modified,
+        function: image.functions[entry].clone(),
+        layout: decoder.layout,
+        pool: decoder.pool,
+        hints: decoder.hints,
+        uses_heap,
+        uses_printf,
+    }
+}

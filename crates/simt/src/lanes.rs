@@ -1,0 +1,352 @@
+//! The lanes of a warp as handlers see them: rows of registers, predicates, memories; and the loops over lanes.
+//!
+//! Handlers read whole rows, compute into a local array and store it: the array keeps the compiler from having to
+//! prove that source and destination rows do not overlap, and it vanishes into vector registers.
+
+use crate::cta::CtaState;
+use crate::fault::{Access, FaultKind};
+use crate::level::Level;
+use crate::local::Local;
+use crate::memory::{Bounds, Memory};
+use crate::program::{Banks, Kernel};
+use crate::uop::{Flow, ROW, Uop};
+
+/// All lanes.
+pub const FULL: u32 = u32::MAX;
+/// One value a lane.
+pub type Row = [u32; 32];
+
+/// Predicates live at 0 to 7 (PT, always true, at 7), their complements eight above; writes to PT go to 16.
+pub const PT: u8 = 7;
+pub const COMPLEMENT: u8 = 8;
+pub const DROPPED: u8 = 16;
+
+/// What is bound to a warp while it runs.
+pub struct Lanes {
+    /// The rows.
+    pub(crate) file: *mut u8,
+    /// Lanes of the split that runs.
+    pub active: u32,
+    /// Lanes that have not ended.
+    pub live: u32,
+    pub preds: [u32; 32],
+    /// Where a jump goes.
+    pub next: u32,
+    /// Host address of device address zero.
+    pub(crate) global: *mut u8,
+    pub(crate) bounds: *mut Bounds,
+    pub(crate) shared: *mut u8,
+    pub(crate) shared_bytes: u32,
+    pub(crate) memory: *const Memory,
+    pub(crate) kernel: *const Kernel,
+    pub(crate) banks: *const Banks,
+    pub(crate) cta: *mut CtaState,
+    pub(crate) local: Local,
+    pub fault: Option<(FaultKind, Option<Access>)>,
+    /// A collective runs with the lanes that came, because the others never will.
+    pub(crate) forced: bool,
+    /// Other host threads may touch global memory now.
+    pub(crate) concurrent: bool,
+    /// The warp's place in its CTA.
+    pub warp: u32,
+}
+
+impl Lanes {
+    pub fn unbound() -> Lanes {
+        Lanes {
+            file: std::ptr::null_mut(),
+            active: 0,
+            live: 0,
+            preds: Lanes::clear_preds(),
+            next: 0,
+            global: std::ptr::null_mut(),
+            bounds: std::ptr::null_mut(),
+            shared: std::ptr::null_mut(),
+            shared_bytes: 0,
+            memory: std::ptr::null(),
+            kernel: std::ptr::null(),
+            banks: std::ptr::null(),
+            cta: std::ptr::null_mut(),
+            local: Local::new(0),
+            fault: None,
+            forced: false,
+            concurrent: false,
+            warp: 0,
+        }
+    }
+
+    /// P0 to P6 false, PT true.
+    pub fn clear_preds() -> [u32; 32] {
+        let mut preds = [0; 32];
+        preds[PT as usize] = FULL;
+        for n in COMPLEMENT..PT + COMPLEMENT {
+            preds[n as usize] = FULL;
+        }
+        preds
+    }
+
+    /// Lanes that execute this instruction.
+    #[inline(always)]
+    pub fn mask(&self, u: &Uop) -> u32 {
+        self.active & self.pred(u.guard)
+    }
+
+    #[inline(always)]
+    pub fn pred(&self, n: u8) -> u32 {
+        self.preds[(n & 31) as usize]
+    }
+
+    #[inline(always)]
+    pub fn set_pred(&mut self, n: u8, mask: u32, value: u32) {
+        let n = (n & 23) as usize;
+        let new = (self.preds[n] & !mask) | (value & mask);
+        self.preds[n] = new;
+        self.preds[n + COMPLEMENT as usize] = !new;
+    }
+
+    /// Reads a row of the file.
+    ///
+    /// # Safety
+    /// `at` is the offset of a row of the bound file.
+    #[inline(always)]
+    pub unsafe fn row(&self, at: u32) -> *mut Row {
+        // SAFETY: the decoder only makes offsets of rows that the file has.
+        unsafe { self.file.add(at as usize).cast() }
+    }
+
+    /// One lane of a row.
+    ///
+    /// # Safety
+    /// As [`Lanes::row`]; `lane` is below 32.
+    #[inline(always)]
+    pub unsafe fn lane(&self, at: u32, lane: u32) -> u32 {
+        // SAFETY: the row exists and has 32 lanes.
+        unsafe { (*self.row(at))[lane as usize & 31] }
+    }
+
+    /// One lane of a pair of rows.
+    ///
+    /// # Safety
+    /// As [`Lanes::lane`], for the row that follows too.
+    #[inline(always)]
+    pub unsafe fn lane64(&self, at: u32, lane: u32) -> u64 {
+        // SAFETY: both rows exist.
+        unsafe { u64::from(self.lane(at, lane)) | u64::from(self.lane(at + ROW, lane)) << 32 }
+    }
+
+    /// # Safety
+    /// As [`Lanes::lane`].
+    #[inline(always)]
+    pub unsafe fn set_lane(&mut self, at: u32, lane: u32, value: u32) {
+        // SAFETY: the row exists and has 32 lanes.
+        unsafe { (*self.row(at))[lane as usize & 31] = value }
+    }
+
+    /// # Safety
+    /// As [`Lanes::lane64`].
+    #[inline(always)]
+    pub unsafe fn set_lane64(&mut self, at: u32, lane: u32, value: u64) {
+        // SAFETY: both rows exist.
+        unsafe {
+            self.set_lane(at, lane, value as u32);
+            self.set_lane(at + ROW, lane, (value >> 32) as u32);
+        }
+    }
+
+    /// Stores a row for the lanes of a mask.
+    ///
+    /// # Safety
+    /// As [`Lanes::row`].
+    #[inline(always)]
+    pub unsafe fn store(&mut self, at: u32, mask: u32, values: &Row) {
+        // SAFETY: the row exists; nothing else refers to it while this borrow of the lanes lasts.
+        let d = unsafe { &mut *self.row(at) };
+        if mask == FULL {
+            *d = *values;
+        } else {
+            for i in 0..32 {
+                d[i] = if mask >> i & 1 != 0 { values[i] } else { d[i] };
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub fn fail(&mut self, kind: FaultKind, access: Option<Access>) -> Flow {
+        self.fault = Some((kind, access));
+        Flow::Fault
+    }
+}
+
+/// `d = f(a)` for the lanes that execute.
+///
+/// # Safety
+/// As [`crate::uop::Handler`], here and in what follows.
+#[inline(always)]
+pub unsafe fn map1(l: &mut Lanes, u: &Uop, f: impl Fn(u32) -> u32) -> Flow {
+    let mut r = [0; 32];
+    // SAFETY: the rows of a micro-operation exist.
+    unsafe {
+        let a = &*l.row(u.a);
+        for i in 0..32 {
+            r[i] = f(a[i]);
+        }
+        l.store(u.d, l.mask(u), &r);
+    }
+    Flow::Next
+}
+
+/// `d = f(a, b)`.
+///
+/// # Safety
+/// As [`map1`].
+#[inline(always)]
+pub unsafe fn map2(l: &mut Lanes, u: &Uop, f: impl Fn(u32, u32) -> u32) -> Flow {
+    let mut r = [0; 32];
+    // SAFETY: as in `map1`.
+    unsafe {
+        let (a, b) = (&*l.row(u.a), &*l.row(u.b));
+        for i in 0..32 {
+            r[i] = f(a[i], b[i]);
+        }
+        l.store(u.d, l.mask(u), &r);
+    }
+    Flow::Next
+}
+
+/// `d = f(a, b, c)`.
+///
+/// # Safety
+/// As [`map1`].
+#[inline(always)]
+pub unsafe fn map3(l: &mut Lanes, u: &Uop, f: impl Fn(u32, u32, u32) -> u32) -> Flow {
+    let mut r = [0; 32];
+    // SAFETY: as in `map1`.
+    unsafe {
+        let (a, b, c) = (&*l.row(u.a), &*l.row(u.b), &*l.row(u.c));
+        for i in 0..32 {
+            r[i] = f(a[i], b[i], c[i]);
+        }
+        l.store(u.d, l.mask(u), &r);
+    }
+    Flow::Next
+}
+
+/// `d = f(a, b, c, e)`.
+///
+/// # Safety
+/// As [`map1`].
+#[inline(always)]
+pub unsafe fn map4(l: &mut Lanes, u: &Uop, f: impl Fn(u32, u32, u32, u32) -> u32) -> Flow {
+    let mut r = [0; 32];
+    // SAFETY: as in `map1`.
+    unsafe {
+        let (a, b, c, e) = (&*l.row(u.a), &*l.row(u.b), &*l.row(u.c), &*l.row(u.e));
+        for i in 0..32 {
+            r[i] = f(a[i], b[i], c[i], e[i]);
+        }
+        l.store(u.d, l.mask(u), &r);
+    }
+    Flow::Next
+}
+
+/// Stores 64-bit results to a pair of rows.
+///
+/// # Safety
+/// As [`map1`].
+#[inline(always)]
+pub unsafe fn store64(l: &mut Lanes, u: &Uop, f: impl Fn(usize) -> u64) -> Flow {
+    let (mut low, mut high) = ([0; 32], [0; 32]);
+    for i in 0..32 {
+        let r = f(i);
+        low[i] = r as u32;
+        high[i] = (r >> 32) as u32;
+    }
+    // SAFETY: the rows of a micro-operation exist.
+    unsafe {
+        let m = l.mask(u);
+        l.store(u.d, m, &low);
+        l.store(u.d + ROW, m, &high);
+    }
+    Flow::Next
+}
+
+/// Stores 32-bit results.
+///
+/// # Safety
+/// As [`map1`].
+#[inline(always)]
+pub unsafe fn store32(l: &mut Lanes, u: &Uop, f: impl Fn(usize) -> u32) -> Flow {
+    let mut r = [0; 32];
+    for i in 0..32 {
+        r[i] = f(i);
+    }
+    // SAFETY: the rows of a micro-operation exist.
+    unsafe { l.store(u.d, l.mask(u), &r) };
+    Flow::Next
+}
+
+/// A pair of rows as 64-bit values.
+#[derive(Clone, Copy)]
+pub struct Pair<'a> {
+    low: &'a Row,
+    high: &'a Row,
+}
+
+impl Pair<'_> {
+    /// # Safety
+    /// Both rows exist and are not written while the pair is used.
+    #[inline(always)]
+    pub unsafe fn at(l: &Lanes, at: u32) -> Pair<'static> {
+        // SAFETY: the caller's promise; the file outlives the handler's run.
+        unsafe { Pair { low: &*l.row(at), high: &*l.row(at + ROW) } }
+    }
+
+    #[inline(always)]
+    pub fn get(&self, i: usize) -> u64 {
+        u64::from(self.low[i]) | u64::from(self.high[i]) << 32
+    }
+}
+
+/// Pair `d = f(pair a, pair b)`.
+///
+/// # Safety
+/// As [`map1`].
+#[inline(always)]
+pub unsafe fn map64_2(l: &mut Lanes, u: &Uop, f: impl Fn(u64, u64) -> u64) -> Flow {
+    // SAFETY: the rows of a micro-operation exist; results are stored after all reads.
+    unsafe {
+        let (a, b) = (Pair::at(l, u.a), Pair::at(l, u.b));
+        store64(l, u, |i| f(a.get(i), b.get(i)))
+    }
+}
+
+/// Predicates from a comparison of lanes: `p0 = cmp bool ps0`, `p1 = !cmp bool ps0`.
+///
+/// # Safety
+/// As [`map1`].
+#[inline(always)]
+pub unsafe fn compare<L: Level>(l: &mut Lanes, u: &Uop, f: impl Fn(u32, u32) -> bool) -> Flow {
+    // SAFETY: the rows of a micro-operation exist.
+    let answer = unsafe {
+        let (a, b) = (&*l.row(u.a), &*l.row(u.b));
+        L::mask_of(|i| f(a[i], b[i]))
+    };
+    combine(l, u, answer);
+    Flow::Next
+}
+
+/// How a comparison's answer and the predicate source combine, in the low bits of `aux`.
+#[inline(always)]
+pub fn combine(l: &mut Lanes, u: &Uop, answer: u32) {
+    let m = l.mask(u);
+    let p = l.pred(u.ps[0]);
+    let (yes, no) = match u.aux & 3 {
+        0 => (answer & p, !answer & p),
+        1 => (answer | p, !answer | p),
+        _ => (answer ^ p, !answer ^ p),
+    };
+    l.set_pred(u.pd[0], m, yes);
+    if u.pd[1] != DROPPED {
+        l.set_pred(u.pd[1], m, no);
+    }
+}

@@ -1,0 +1,129 @@
+//! A launch, prepared: what all of its CTAs share.
+
+use crate::decode::Pooled;
+use crate::memory::Memory;
+use crate::program::{Banks, Kernel, Program, launch_bank};
+use crate::runner::LaunchError;
+use isa::abi::launch::PARAMS_MAX;
+use std::sync::Arc;
+
+/// Shared bytes that a CTA can have.
+pub const SHARED_MAX: u32 = 227 << 10;
+/// Threads that a CTA can have.
+pub const THREADS_MAX: u32 = 1024;
+
+/// How a kernel is started.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub dynamic_shared: u32,
+    /// Local bytes of a thread whose calls the compiler could not bound.
+    pub stack_bytes: u32,
+}
+
+impl Shape {
+    pub fn new(grid: [u32; 3], block: [u32; 3]) -> Shape {
+        Shape { grid, block, dynamic_shared: 0, stack_bytes: 64 << 10 }
+    }
+}
+
+/// A kernel with its arguments.
+pub struct Launch {
+    pub(crate) kernel: Arc<Kernel>,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub shared_bytes: u32,
+    pub dynamic_shared: u32,
+    pub(crate) local_bytes: u32,
+    pub(crate) banks: Banks,
+    /// The words of the rows of constants.
+    pub(crate) pool: Vec<u32>,
+}
+
+impl Launch {
+    /// Checks the shape against the machine's and the kernel's limits, and fills the launch's constant bank.
+    pub fn new(
+        program: &Program,
+        kernel: Arc<Kernel>,
+        shape: &Shape,
+        params: &[u8],
+        memory: &Memory,
+    ) -> Result<Launch, LaunchError> {
+        let fail = |m: String| Err(LaunchError::Invalid(m));
+        let f = kernel.function();
+        let threads = shape.block.iter().map(|&n| u64::from(n)).product::<u64>();
+        let ctas = shape.grid.iter().map(|&n| u128::from(n)).product::<u128>();
+        let [gx, gy, gz] = shape.grid;
+        if ctas == 0 || gx > i32::MAX as u32 || gy > 0xffff || gz > 0xffff {
+            return fail(format!("a grid of {gx} x {gy} x {gz} CTAs does not exist"));
+        }
+        let limits = f.max_threads.iter().map(|&n| u64::from(n.max(1))).product::<u64>();
+        let bounded = f.max_threads.iter().any(|&n| n != 0) && threads > limits;
+        if threads == 0 || threads > u64::from(THREADS_MAX) || shape.block[2] > 64 || bounded {
+            let [x, y, z] = shape.block;
+            return fail(format!("{} cannot run CTAs of {x} x {y} x {z} threads", f.name));
+        }
+        if f.required_threads.iter().any(|&n| n != 0) && f.required_threads.map(|n| n.max(1)) != shape.block {
+            let [x, y, z] = f.required_threads;
+            return fail(format!("{} requires CTAs of {x} x {y} x {z} threads", f.name));
+        }
+        let aligned = f.shared_bytes.next_multiple_of(f.shared_align.max(1));
+        let shared_bytes = if shape.dynamic_shared == 0 {
+            f.shared_bytes
+        } else {
+            aligned.saturating_add(shape.dynamic_shared)
+        };
+        if shared_bytes > SHARED_MAX {
+            return fail(format!("{shared_bytes} bytes of shared memory are more than the {SHARED_MAX} of a CTA"));
+        }
+        if params.len() < f.param_bytes as usize || params.len() > PARAMS_MAX as usize {
+            let want = f.param_bytes;
+            return fail(format!("{} takes {want} bytes of parameters, {} were given", f.name, params.len()));
+        }
+        let bank = launch_bank(shape.grid, shape.block, program.const_base(), params);
+        let banks = program.banks(memory, bank).map_err(|e| LaunchError::Invalid(e.to_string()))?;
+        let pool = kernel
+            .pool
+            .iter()
+            .map(|p| match *p {
+                Pooled::Imm(x) => x,
+                Pooled::Const { bank, offset } => banks.word(bank, offset),
+            })
+            .collect();
+        let local_bytes =
+            if f.unbounded_stack { f.local_bytes.max(shape.stack_bytes) } else { f.local_bytes };
+        Ok(Launch {
+            grid: shape.grid,
+            block: shape.block,
+            shared_bytes,
+            dynamic_shared: shape.dynamic_shared,
+            local_bytes: local_bytes.next_multiple_of(16),
+            banks,
+            pool,
+            kernel,
+        })
+    }
+
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    pub fn threads(&self) -> u32 {
+        self.block.iter().product()
+    }
+
+    pub fn warps(&self) -> u32 {
+        self.threads().div_ceil(32)
+    }
+
+    pub fn ctas(&self) -> u64 {
+        self.grid.iter().map(|&n| u64::from(n)).product()
+    }
+
+    /// A CTA's place in the grid.
+    pub fn index(&self, linear: u64) -> [u32; 3] {
+        let [x, y, _] = self.grid.map(u64::from);
+        [(linear % x) as u32, (linear / x % y) as u32, (linear / x / y) as u32]
+    }
+}

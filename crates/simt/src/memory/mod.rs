@@ -1,0 +1,286 @@
+//! Device memory: one reserved address range, a table of live allocations, and the heap of device code.
+//!
+//! # Concurrency
+//! Device accesses of several host threads go through raw pointers into the region, as device threads do: a program
+//! that races gets some interleaving of whole aligned accesses on every host that we support. No Rust reference to
+//! device memory exists while a launch runs, so the compiler assumes nothing about it. Atomics are host atomics.
+//! Allocations must not be freed while a launch that uses them runs; that is the driver's business, and a mistake
+//! reads zeros at worst, since freed pages stay mapped.
+
+mod heap;
+mod region;
+
+pub use heap::Heap;
+
+use isa::abi::{GLOBAL_BASE, GLOBAL_END};
+use region::Region;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// Allocations start at multiples of this.
+const ALIGN: u64 = 256;
+/// At least this many bytes between two allocations belong to neither, so that small overruns fault.
+const GAP: u64 = 256;
+/// Large allocations start at multiples of a huge page.
+const LARGE: u64 = 2 << 20;
+/// Bytes of the heap that device code allocates from, as CUDA has it by default.
+pub const HEAP_BYTES: u64 = 8 << 20;
+
+/// The addresses of an allocation: start and end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Bounds {
+    pub start: u64,
+    pub end: u64,
+}
+
+impl Bounds {
+    #[inline(always)]
+    pub fn holds(&self, address: u64, len: u64) -> bool {
+        address >= self.start && address < self.end && len <= self.end - address
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum MemoryError {
+    /// Bytes that were asked for.
+    OutOfMemory(u64),
+    /// No allocation starts here.
+    NotAllocated(u64),
+    /// Address and length of an access that is not inside one allocation.
+    OutOfBounds(u64, u64),
+    /// The host refuses to reserve addresses.
+    Reserve(String),
+}
+
+impl fmt::Display for MemoryError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            MemoryError::OutOfMemory(n) => write!(f, "out of device memory: {n} bytes asked for"),
+            MemoryError::NotAllocated(a) => write!(f, "no allocation starts at {a:#x}"),
+            MemoryError::OutOfBounds(a, n) => write!(f, "{n} bytes at {a:#x} are not inside one allocation"),
+            MemoryError::Reserve(why) => write!(f, "cannot reserve device addresses: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for MemoryError {}
+
+/// The memory of a device.
+pub struct Memory {
+    region: Region,
+    /// Sorted by address.
+    table: RwLock<Vec<Bounds>>,
+    heap: Mutex<Heap>,
+    /// Bytes that may be allocated.
+    limit: u64,
+}
+
+impl Memory {
+    /// Memory of at most `limit` bytes.
+    pub fn new(limit: u64) -> Result<Memory, MemoryError> {
+        let reserve = (GLOBAL_END - GLOBAL_BASE).min(limit.saturating_mul(2).saturating_add(1 << 30));
+        let region = Region::reserve(reserve as usize).map_err(|e| MemoryError::Reserve(e.to_string()))?;
+        Ok(Memory { region, table: RwLock::new(Vec::new()), heap: Mutex::new(Heap::default()), limit })
+    }
+
+    fn read_table(&self) -> RwLockReadGuard<'_, Vec<Bounds>> {
+        self.table.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_table(&self) -> RwLockWriteGuard<'_, Vec<Bounds>> {
+        self.table.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Host address of device address zero, for handlers.
+    pub(crate) fn origin(&self) -> *mut u8 {
+        self.region.start().wrapping_sub(GLOBAL_BASE as usize)
+    }
+
+    fn host(&self, address: u64) -> *mut u8 {
+        self.region.start().wrapping_add((address - GLOBAL_BASE) as usize)
+    }
+
+    /// Allocates zeroed bytes: the lowest place that fits, so that equal programs get equal addresses.
+    pub fn alloc(&self, bytes: u64) -> Result<u64, MemoryError> {
+        let out = || MemoryError::OutOfMemory(bytes);
+        let bytes = bytes.max(1);
+        let align = if bytes >= LARGE { LARGE } else { ALIGN };
+        let mut table = self.write_table();
+        if table.iter().map(|b| b.end - b.start).sum::<u64>().saturating_add(bytes) > self.limit {
+            return Err(out());
+        }
+        let end_of_region = GLOBAL_BASE + self.region.bytes() as u64;
+        let mut free = GLOBAL_BASE;
+        let mut place = table.len();
+        for (n, b) in table.iter().enumerate() {
+            if free.next_multiple_of(align).saturating_add(bytes).saturating_add(GAP) <= b.start {
+                place = n;
+                break;
+            }
+            free = b.end + GAP;
+        }
+        let start = free.next_multiple_of(align);
+        let end = start.checked_add(bytes).filter(|&e| e <= end_of_region).ok_or_else(out)?;
+        self.region.commit((start - GLOBAL_BASE) as usize, bytes as usize).map_err(|_| out())?;
+        table.insert(place, Bounds { start, end });
+        Ok(start)
+    }
+
+    /// Frees the allocation that starts here. See the module's word on concurrency.
+    pub fn free(&self, address: u64) -> Result<(), MemoryError> {
+        let mut table = self.write_table();
+        let n = table
+            .binary_search_by_key(&address, |b| b.start)
+            .map_err(|_| MemoryError::NotAllocated(address))?;
+        let b = table.remove(n);
+        self.region.clear((b.start - GLOBAL_BASE) as usize, (b.end - b.start) as usize);
+        Ok(())
+    }
+
+    /// The allocation that an address lies in.
+    pub fn find(&self, address: u64) -> Option<Bounds> {
+        let table = self.read_table();
+        let n = table.partition_point(|b| b.start <= address);
+        table[..n].last().copied().filter(|b| address < b.end)
+    }
+
+    /// All allocations, by address.
+    pub fn allocations(&self) -> Vec<Bounds> {
+        self.read_table().clone()
+    }
+
+    fn check(&self, address: u64, len: u64) -> Result<(), MemoryError> {
+        let inside = len == 0 || self.find(address).is_some_and(|b| b.holds(address, len));
+        if inside { Ok(()) } else { Err(MemoryError::OutOfBounds(address, len)) }
+    }
+
+    /// Copies to the host.
+    pub fn read(&self, address: u64, to: &mut [u8]) -> Result<(), MemoryError> {
+        self.check(address, to.len() as u64)?;
+        if !to.is_empty() {
+            // SAFETY: the bytes lie in one live allocation, which is committed.
+            unsafe { std::ptr::copy_nonoverlapping(self.host(address), to.as_mut_ptr(), to.len()) };
+        }
+        Ok(())
+    }
+
+    /// Copies to the device.
+    pub fn write(&self, address: u64, from: &[u8]) -> Result<(), MemoryError> {
+        self.check(address, from.len() as u64)?;
+        if !from.is_empty() {
+            // SAFETY: the bytes lie in one live allocation, which is committed.
+            unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), self.host(address), from.len()) };
+        }
+        Ok(())
+    }
+
+    pub fn fill(&self, address: u64, len: u64, byte: u8) -> Result<(), MemoryError> {
+        self.check(address, len)?;
+        if len != 0 {
+            // SAFETY: the bytes lie in one live allocation, which is committed.
+            unsafe { std::ptr::write_bytes(self.host(address), byte, len as usize) };
+        }
+        Ok(())
+    }
+
+    /// Copies within the device; the ranges may overlap.
+    pub fn copy(&self, to: u64, from: u64, len: u64) -> Result<(), MemoryError> {
+        self.check(to, len)?;
+        self.check(from, len)?;
+        if len != 0 {
+            // SAFETY: both ranges lie in live allocations, which are committed.
+            unsafe { std::ptr::copy(self.host(from), self.host(to), len as usize) };
+        }
+        Ok(())
+    }
+
+    /// The bytes up to the first zero, at most `max`; `None` where they are not readable.
+    pub(crate) fn string(&self, address: u64, max: usize) -> Option<Vec<u8>> {
+        let b = self.find(address)?;
+        let len = ((b.end - address) as usize).min(max);
+        let mut bytes = vec![0; len];
+        self.read(address, &mut bytes).ok()?;
+        let end = bytes.iter().position(|&c| c == 0)?;
+        bytes.truncate(end);
+        Some(bytes)
+    }
+
+    fn heap(&self) -> MutexGuard<'_, Heap> {
+        self.heap.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Device `malloc`; zero when the heap is used up.
+    pub fn device_malloc(&self, bytes: u64) -> u64 {
+        let mut heap = self.heap();
+        if !heap.exists() {
+            match self.alloc(HEAP_BYTES) {
+                Ok(start) => *heap = Heap::new(start, HEAP_BYTES),
+                Err(_) => return 0,
+            }
+        }
+        heap.alloc(bytes).unwrap_or(0)
+    }
+
+    /// Device `free`; null and what is no allocation are ignored.
+    pub fn device_free(&self, address: u64) {
+        self.heap().free(address);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory() -> Memory {
+        Memory::new(1 << 24).expect("reserve")
+    }
+
+    #[test]
+    fn allocations_are_aligned_apart_and_reused() {
+        let m = memory();
+        let a = m.alloc(100).expect("a");
+        let b = m.alloc(100).expect("b");
+        let c = m.alloc(1).expect("c");
+        assert!(a % ALIGN == 0 && b % ALIGN == 0 && b >= a + 100 + GAP && c > b);
+        m.fill(b, 100, 7).expect("fill");
+        m.free(b).expect("free");
+        assert_eq!(m.free(b), Err(MemoryError::NotAllocated(b)));
+        assert_eq!(m.find(b), None);
+        let again = m.alloc(50).expect("again");
+        assert_eq!(again, b);
+        let mut bytes = [1; 50];
+        m.read(again, &mut bytes).expect("read");
+        assert_eq!(bytes, [0; 50]);
+    }
+
+    #[test]
+    fn accesses_stay_inside_one_allocation() {
+        let m = memory();
+        let a = m.alloc(10).expect("a");
+        assert!(m.write(a + 2, &[1, 2, 3]).is_ok());
+        assert_eq!(m.write(a + 8, &[1, 2, 3]), Err(MemoryError::OutOfBounds(a + 8, 3)));
+        assert!(m.read(a - 1, &mut [0]).is_err() && m.read(0, &mut [0]).is_err());
+        m.copy(a + 3, a + 2, 3).expect("overlapping");
+        let mut bytes = [0; 10];
+        m.read(a, &mut bytes).expect("read");
+        assert_eq!(bytes, [0, 0, 1, 1, 2, 3, 0, 0, 0, 0]);
+        assert!(m.read(u64::MAX, &mut [0; 4]).is_err());
+    }
+
+    #[test]
+    fn limit_holds() {
+        let m = memory();
+        assert_eq!(m.alloc(1 << 25), Err(MemoryError::OutOfMemory(1 << 25)));
+        assert!(m.alloc(u64::MAX).is_err());
+    }
+
+    #[test]
+    fn device_heap_runs_out_and_recovers() {
+        let m = memory();
+        let a = m.device_malloc(6 << 20);
+        assert!(a != 0 && m.device_malloc(6 << 20) == 0);
+        m.device_free(a);
+        m.device_free(0);
+        assert_eq!(m.device_malloc(6 << 20), a);
+    }
+}

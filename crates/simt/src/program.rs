@@ -1,0 +1,257 @@
+//! A program in memory: an image whose variables are placed and whose addresses are filled in.
+
+use crate::decode;
+use crate::level::Isa;
+use crate::memory::{Bounds, Memory, MemoryError};
+use crate::ops::modify::Modified;
+use crate::uop::Uop;
+use isa::abi::{self, BANK_CONST, BANK_LAUNCH, BANK_LOADER, launch};
+use isa::image::{Function, Image, Relocation, Space, Symbol};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Why an image cannot be loaded.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LoadError {
+    Image(String),
+    Memory(MemoryError),
+    /// A variable of another module that nobody has.
+    Unresolved(String),
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            LoadError::Image(why) => write!(f, "{why}"),
+            LoadError::Memory(e) => write!(f, "{e}"),
+            LoadError::Unresolved(name) => write!(f, "`{name}` is declared extern and defined nowhere"),
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+impl From<MemoryError> for LoadError {
+    fn from(e: MemoryError) -> Self {
+        LoadError::Memory(e)
+    }
+}
+
+/// An image with its variables in memory.
+pub struct Program {
+    image: Arc<Image>,
+    /// Address of each variable.
+    addresses: Vec<u64>,
+    loader_bank: Vec<u8>,
+    /// Where the constant bank lies.
+    const_base: u64,
+    kernels: Mutex<HashMap<(u32, Isa), Arc<Kernel>>>,
+}
+
+/// An entry function, decoded for one level.
+pub struct Kernel {
+    /// The image's code, and one more that catches whoever runs past its end.
+    pub(crate) uops: Vec<Uop>,
+    pub(crate) modified: Vec<Modified>,
+    pub(crate) function: Function,
+    /// Rows of a warp's file, in bytes from its start.
+    pub(crate) layout: decode::Layout,
+    /// What the rows of constants hold.
+    pub(crate) pool: Vec<decode::Pooled>,
+    /// Memory instructions.
+    pub(crate) hints: u32,
+    /// Allocates from the heap, so that the order of CTAs shows.
+    pub(crate) uses_heap: bool,
+    pub(crate) uses_printf: bool,
+}
+
+impl Kernel {
+    /// Instructions of the image.
+    pub fn len(&self) -> u32 {
+        self.uops.len() as u32 - 1
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn function(&self) -> &Function {
+        &self.function
+    }
+}
+
+impl Program {
+    /// Places the image's variables and fills in addresses. `resolve` knows the variables of other modules.
+    pub fn load(
+        image: Arc<Image>,
+        memory: &Memory,
+        resolve: &dyn Fn(&str) -> Option<u64>,
+    ) -> Result<Program, LoadError> {
+        image.validate().map_err(|e| LoadError::Image(e.0))?;
+        let const_base = if image.const_bytes > 0 { memory.alloc(image.const_bytes.into())? } else { 0 };
+        let mut addresses = Vec::with_capacity(image.variables.len());
+        for v in &image.variables {
+            addresses.push(match v.space {
+                _ if v.is_extern => resolve(&v.name).ok_or_else(|| LoadError::Unresolved(v.name.clone()))?,
+                Space::Const => const_base + u64::from(v.offset),
+                Space::Global => {
+                    let start = memory.alloc(v.size.saturating_add(u64::from(v.align.max(1)) - 1))?;
+                    start.next_multiple_of(u64::from(v.align.max(1)))
+                }
+            });
+        }
+        let mut program = Program {
+            image: image.clone(),
+            addresses,
+            loader_bank: image.loader_bank.clone(),
+            const_base,
+            kernels: Mutex::new(HashMap::new()),
+        };
+        for (v, &address) in image.variables.iter().zip(&program.addresses) {
+            if v.is_extern {
+                continue;
+            }
+            let mut bytes = v.init.clone();
+            let end = v.relocations.iter().map(|r| r.offset as usize + r.size as usize).max().unwrap_or(0);
+            bytes.resize(bytes.len().max(end), 0);
+            program.relocate(&mut bytes, &v.relocations, resolve)?;
+            memory.write(address, &bytes)?;
+        }
+        let mut bank = std::mem::take(&mut program.loader_bank);
+        program.relocate(&mut bank, &image.loader_relocations, resolve)?;
+        program.loader_bank = bank;
+        Ok(program)
+    }
+
+    fn relocate(
+        &self,
+        bytes: &mut [u8],
+        relocations: &[Relocation],
+        resolve: &dyn Fn(&str) -> Option<u64>,
+    ) -> Result<(), LoadError> {
+        for r in relocations {
+            let address = match &r.symbol {
+                Symbol::Variable(n) => {
+                    let v = &self.image.variables[*n as usize];
+                    // The address in its own space of a constant is its offset in the bank.
+                    if v.space == Space::Const && !r.generic && !v.is_extern {
+                        u64::from(v.offset)
+                    } else {
+                        self.addresses[*n as usize]
+                    }
+                }
+                Symbol::Function(n) => {
+                    u64::from(abi::CODE_HIGH) << 32 | u64::from(self.image.functions[*n as usize].start)
+                }
+                Symbol::Code(pc) => u64::from(*pc),
+                Symbol::Shared(offset) if r.generic => u64::from(abi::SHARED_HIGH) << 32 | u64::from(*offset),
+                Symbol::Shared(offset) => u64::from(*offset),
+                Symbol::Extern(name) => resolve(name).ok_or_else(|| LoadError::Unresolved(name.clone()))?,
+            };
+            let value = address.wrapping_add(r.addend as u64) >> r.shift;
+            let at = r.offset as usize;
+            bytes[at..at + r.size as usize].copy_from_slice(&value.to_le_bytes()[..r.size as usize]);
+        }
+        Ok(())
+    }
+
+    /// Frees what loading allocated.
+    pub fn unload(&self, memory: &Memory) -> Result<(), MemoryError> {
+        for (v, &address) in self.image.variables.iter().zip(&self.addresses) {
+            if !v.is_extern && v.space == Space::Global {
+                let start = memory.find(address).map_or(address, |b| b.start);
+                memory.free(start)?;
+            }
+        }
+        if self.const_base != 0 {
+            memory.free(self.const_base)?;
+        }
+        Ok(())
+    }
+
+    pub fn image(&self) -> &Image {
+        &self.image
+    }
+
+    /// Address and size of a variable.
+    pub fn variable(&self, name: &str) -> Option<(u64, u64)> {
+        let n = self.image.variables.iter().position(|v| v.name == name)?;
+        Some((self.addresses[n], self.image.variables[n].size))
+    }
+
+    /// The entry function of this name, decoded; done once.
+    pub fn kernel(&self, name: &str, level: Isa) -> Option<Arc<Kernel>> {
+        let n = self.image.functions.iter().position(|f| f.is_entry && f.name == name)?;
+        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        let level = if level.is_available() { level } else { Isa::Baseline };
+        let kernel = kernels
+            .entry((n as u32, level))
+            .or_insert_with(|| Arc::new(decode::kernel(&self.image, n, level)));
+        Some(kernel.clone())
+    }
+
+    /// The constant banks of a launch.
+    pub(crate) fn banks(&self, memory: &Memory, launch_bank: Vec<u8>) -> Result<Banks, MemoryError> {
+        let mut constant = vec![0; self.image.const_bytes as usize];
+        memory.read(self.const_base, &mut constant)?;
+        Ok(Banks { launch: launch_bank, constant, loader: self.loader_bank.clone(), const_base: self.const_base })
+    }
+
+    pub(crate) fn const_base(&self) -> u64 {
+        self.const_base
+    }
+}
+
+/// Constant banks as a launch sees them.
+pub struct Banks {
+    launch: Vec<u8>,
+    constant: Vec<u8>,
+    loader: Vec<u8>,
+    const_base: u64,
+}
+
+impl Banks {
+    fn bank(&self, bank: u8) -> &[u8] {
+        match bank {
+            BANK_LAUNCH => &self.launch,
+            BANK_CONST => &self.constant,
+            BANK_LOADER => &self.loader,
+            _ => &[],
+        }
+    }
+
+    /// An aligned datum of at most 16 bytes.
+    pub fn read(&self, bank: u8, offset: u32, size: u32) -> Option<u128> {
+        let at = offset as usize;
+        if offset % size != 0 {
+            return None;
+        }
+        let bytes = self.bank(bank).get(at..at + size as usize)?;
+        Some(bytes.iter().rev().fold(0, |v, &b| v << 8 | u128::from(b)))
+    }
+
+    /// A word; zero past the end, where the program has nothing.
+    pub fn word(&self, bank: u8, offset: u32) -> u32 {
+        self.read(bank, offset, 4).unwrap_or(0) as u32
+    }
+
+    /// Where generic addresses find the constant bank.
+    pub fn const_bounds(&self) -> Bounds {
+        Bounds { start: self.const_base, end: self.const_base + self.constant.len() as u64 }
+    }
+}
+
+/// The launch's own bank.
+pub(crate) fn launch_bank(grid: [u32; 3], block: [u32; 3], const_base: u64, params: &[u8]) -> Vec<u8> {
+    let mut bank = vec![0; (launch::PARAMS as usize + params.len()).next_multiple_of(16)];
+    let mut put = |at: u16, bytes: &[u8]| bank[at as usize..at as usize + bytes.len()].copy_from_slice(bytes);
+    for k in 0..3 {
+        put(launch::NTID + 4 * k as u16, &block[k].to_le_bytes());
+        put(launch::NCTAID + 4 * k as u16, &grid[k].to_le_bytes());
+    }
+    put(launch::STACK, &0u32.to_le_bytes());
+    put(launch::CONST_BASE, &const_base.to_le_bytes());
+    put(launch::PARAMS, params);
+    bank
+}

@@ -1,0 +1,33 @@
+# BRX: each lane to its own place; they meet again.
+buffer out 128
+param out
+code
+    S2R R0, SR_LANEID
+    LOP3 R1, R0, 0x3, RZ, 0xc0
+    BSSY B0, join
+    MOV R2, case0
+    IMAD R2, R1, 0x2, R2
+    BRX R2
+case0:
+    MOV R3, 0xa0
+    BRA join
+    MOV R3, 0xa1
+    BRA join
+    MOV R3, 0xa2
+    BRA join
+    MOV R3, 0xa3
+join:
+    BSYNC B0
+    ACTMASK R4
+    IADD3 R3, PT, R3, R4, RZ, PT
+    MOV R60, c[0x0][0x210]
+    MOV R61, c[0x0][0x214]
+    IMAD.WIDE.U32 R6, R0, 0x4, R60
+    STG.E [R6.64], R3
+    EXIT
+expect
+out
+    0000009f 000000a0 000000a1 000000a2 0000009f 000000a0 000000a1 000000a2
+    0000009f 000000a0 000000a1 000000a2 0000009f 000000a0 000000a1 000000a2
+    0000009f 000000a0 000000a1 000000a2 0000009f 000000a0 000000a1 000000a2
+    0000009f 000000a0 000000a1 000000a2 0000009f 000000a0 000000a1 000000a2
