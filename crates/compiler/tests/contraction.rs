@@ -4,6 +4,10 @@
 
 #[path = "contraction/expression.rs"]
 mod expression;
+#[path = "contraction/oracle.rs"]
+mod oracle;
+#[path = "passes/random.rs"]
+mod random;
 
 use compiler::passes::{OptLevel, PassOptions, run};
 use expression::{Expression, fused, negated, parse, product, sum};
@@ -54,6 +58,47 @@ fn every_probe_fuses_what_the_assembler_fuses() {
         }
     }
     assert!(wrong.is_empty(), "{} of {} probes differ\n{}", wrong.len(), files.len(), wrong.join("\n"));
+}
+
+#[test]
+fn random_programs_fuse_by_the_rule() {
+    use oracle::Inst;
+    for seed in 0..4000 {
+        let mut r = random::Random::new(seed);
+        let mut program: Vec<Inst> = Vec::new();
+        let mut values: Vec<usize> = (0..oracle::INPUTS).collect();
+        let mut results: Vec<usize> = Vec::new();
+        for n in 0..r.below(22) + 3 {
+            // Late results more often than inputs, so that values have few uses and long chains.
+            let mut operand =
+                || if !results.is_empty() && r.below(3) > 0 { r.pick(&results) } else { r.pick(&values) };
+            let (x, y, z) = (operand(), operand(), operand());
+            let inst = match r.below(16) {
+                0..=5 => Inst::Mul(x, y),
+                6..=9 => Inst::Add(x, y),
+                10..=11 => Inst::Sub(x, y),
+                12 => Inst::Neg(x),
+                13 => Inst::Abs(x),
+                14 => Inst::Fma(x, y, z),
+                _ => Inst::MulRn(x, y),
+            };
+            program.push(inst);
+            values.push(oracle::INPUTS + n);
+            results.push(oracle::INPUTS + n);
+            if results.len() > 6 {
+                results.remove(0);
+            }
+        }
+        for _ in 0..r.below(3) + 1 {
+            program.push(Inst::Store(r.pick(&results)));
+        }
+        let text = oracle::text(&program);
+        let f = compile(Path::new("random"), &text, PassOptions::default());
+        for (k, expected) in oracle::outputs(&program).into_iter().enumerate() {
+            let ours = stored(&f, k as u64).map(|v| express(&f, v));
+            assert_eq!(ours, Some(expected), "seed {seed}, out[{k}]\n{text}\n{f}");
+        }
+    }
 }
 
 #[test]

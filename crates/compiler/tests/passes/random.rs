@@ -21,16 +21,4 @@ impl Random {
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }
-
-    /// f32 bits: small integers, denormals, big and ordinary numbers, infinities; no NaN.
-    pub fn float(&mut self) -> u64 {
-        let bits = match self.below(6) {
-            0 => (self.below(9) as f32 - 4.0).to_bits(),
-            1 => self.next() as u32 & 0x807f_ffff,
-            2 => f32::INFINITY.to_bits() | (self.next() as u32 & 0x8000_0000),
-            3 => self.pick(&[0x3f80_0000, 0xbf80_0000, 0x8000_0000, 0, 0x4000_0000, 0x3e80_0000]),
-            _ => self.next() as u32,
-        };
-        u64::from(if f32::from_bits(bits).is_nan() { 0x3f80_0000 } else { bits })
-    }
 }
