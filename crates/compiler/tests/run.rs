@@ -1,0 +1,82 @@
+//! Whole programs: PTX compiled at every level and with few registers, run, and compared with the words in the file.
+//!
+//! A test file is PTX whose kernel takes one 64-bit pointer to the result. Lines that start with `//` say the rest:
+//! `// block: N` threads of the CTA (32 if absent), `// words: N` 32-bit words of the result, `// regs: N ...` register
+//! limits to try besides the default, `// result:` lines with the expected words (hexadecimal), written by `BLESS=1`.
+
+use std::fmt::Write;
+use std::path::Path;
+
+struct Case {
+    block: u32,
+    words: usize,
+    limits: Vec<Option<u32>>,
+    expected: Vec<u32>,
+}
+
+fn header(text: &str) -> Case {
+    let numbers = |key: &str| {
+        let lines = text.lines().filter_map(|l| l.strip_prefix(key));
+        lines.flat_map(|l| l.split_whitespace()).map(str::to_string).collect::<Vec<_>>()
+    };
+    let number =
+        |key: &str, default: u32| numbers(key).first().map_or(default, |n| n.parse().expect("a number"));
+    let mut limits = vec![None];
+    limits.extend(numbers("// regs:").iter().map(|n| Some(n.parse().expect("a register limit"))));
+    Case {
+        block: number("// block:", 32),
+        words: number("// words:", 32) as usize,
+        limits,
+        expected: numbers("// result:").iter().map(|w| u32::from_str_radix(w, 16).expect("a word")).collect(),
+    }
+}
+
+fn run(name: &str, text: &str, case: &Case, options: &compiler::Options) -> Vec<u32> {
+    let module = ptx::to_ir(name, text.as_bytes()).unwrap_or_else(|e| panic!("{name}: {e:?}"));
+    let image = compiler::compile(module, options).unwrap_or_else(|e| panic!("{name} {options:?}: {e}"));
+    let image = isa::Image::from_bytes(&image.to_bytes().expect("encodes")).expect("decodes");
+    let entry = image.entries().next().expect("an entry").name.clone();
+    let memory = simt::Memory::new(1 << 24).expect("memory");
+    let out = memory.alloc(4 * case.words as u64).expect("a buffer");
+    memory.fill(out, 4 * case.words as u64, 0).expect("a buffer");
+    let program = simt::Program::load(std::sync::Arc::new(image), &memory, &|_| None).expect("loads");
+    let shape = simt::Shape::new([1, 1, 1], [case.block, 1, 1]);
+    let engine = simt::Options { threads: 1, max_instructions: 10_000_000, ..simt::Options::default() };
+    simt::run(&program, &entry, &shape, &out.to_le_bytes(), &memory, &engine)
+        .unwrap_or_else(|e| panic!("{name} {options:?}: {e}"));
+    let mut bytes = vec![0; 4 * case.words];
+    memory.read(out, &mut bytes).expect("a buffer");
+    bytes.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect()
+}
+
+#[test]
+fn programs_give_the_same_words_however_they_are_compiled() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/run");
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).expect("the folder").map(|e| e.expect("an entry").path()).collect();
+    files.sort();
+    for path in files {
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&path).expect("text");
+        let mut case = header(&text);
+        if std::env::var_os("BLESS").is_some() {
+            case.expected = run(&name, &text, &case, &compiler::Options::default());
+            let mut new: String = text
+                .lines()
+                .filter(|l| !l.starts_with("// result:"))
+                .fold(String::new(), |s, l| s + l + "\n");
+            for row in case.expected.chunks(8) {
+                let row = row.iter().fold(String::new(), |s, w| s + &format!(" {w:x}"));
+                writeln!(new, "// result:{row}").expect("a string");
+            }
+            std::fs::write(&path, new).expect("blessed");
+        }
+        assert_eq!(case.expected.len(), case.words, "{name} says what it expects");
+        for &max_registers in &case.limits {
+            for opt_level in [3, 0, 1] {
+                let options = compiler::Options { opt_level, max_registers, ..compiler::Options::default() };
+                assert_eq!(run(&name, &text, &case, &options), case.expected, "{name} {options:?}");
+            }
+        }
+    }
+}
