@@ -186,6 +186,15 @@ pub fn div(a: u32, b: u32, mode: Mode) -> u32 {
     finish(r, is_tiny(scaled), mode)
 }
 
+/// What the machine checks before it divides by Newton steps (measured on all pairs of exponents): the slow path is wanted
+/// where an operand is no normal number or near an end of the range, or the quotient might be.
+#[inline(always)]
+pub fn div_check(a: u32, b: u32) -> bool {
+    let (a, b) = ((a >> 23 & 0xff) as i32, (b >> 23 & 0xff) as i32);
+    let fast = (a >= 25) & (a <= 254) & (b >= 2) & (b <= 251) & (a - b >= -124) & (a - b <= 126);
+    !fast
+}
+
 #[inline(always)]
 pub fn rcp(a: u32, mode: Mode) -> u32 {
     div(ONE, a, mode)

@@ -562,6 +562,8 @@ pub enum Op {
         round: Round,
         ftz: bool,
     },
+    /// (a, b: f32) -> P: a / b may not be computed without care for its exponents, see `arith::fp32::div_check`.
+    FDivCheck,
     /// f32 approximate functions, f16/bf16 `ex2` and `tanh` (packed too), `rcp`/`rsqrt.approx{.ftz}.f64`.
     Approx {
         f: ApproxFn,

@@ -217,6 +217,7 @@ instructions! {
     Fdiv "FDIV" [D, A, B] [Rnd, Ftz] Xu Variable [] "IEEE quotient";
     Frcp "FRCP" [D, A] [Rnd, Ftz] Xu Variable [] "IEEE reciprocal";
     Fsqrt "FSQRT" [D, A] [Rnd, Ftz] Xu Variable [] "IEEE square root";
+    Fchk "FCHK" [Pd0, A, B] [] Xu Variable [] "the exponents of A / B want a slow path";
     Ftestp "FTESTP" [Pd0, A] [TestProp] Alu Fixed [] "property of a float";
 
     // --- double precision -----------------------------------------------------------------------------------------

@@ -172,6 +172,7 @@ fn binary(op: &Op, a: u64, b: u64, width: Type, result: Type) -> Option<u64> {
             u64::from(fp32::cmp(a as u32, b as u32, float_compare(cmp), ftz))
         }
         Op::FCmp { cmp, ty: Scalar::F64, .. } => u64::from(fp64::cmp(a, b, float_compare(cmp))),
+        Op::FDivCheck => u64::from(fp32::div_check(a as u32, b as u32)),
         Op::FAdd(m) => float(m, &[a, b], Arithmetic::Add)?,
         Op::FSub(m) => float(m, &[a, b], Arithmetic::Sub)?,
         Op::FMul(m) => float(m, &[a, b], Arithmetic::Mul)?,

@@ -8,6 +8,7 @@ mod edit;
 pub mod eliminate_common_subexpressions;
 pub mod evaluate;
 pub mod expand_approx;
+pub mod expand_division;
 pub mod fold_constants;
 pub mod reduce_float_inductions;
 pub mod remove_dead_code;

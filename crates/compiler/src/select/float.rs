@@ -200,6 +200,12 @@ impl Selector<'_> {
                 }
                 Ok(())
             }
+            Op::FDivCheck => {
+                let (a, b) = (self.src(args[0])?, self.src(args[1])?);
+                let d = self.pred_def(result);
+                self.push(MInst::new(M::Fchk).pd(0, d).a(a).b(b));
+                Ok(())
+            }
             Op::Testp { property, ty } => {
                 let op = if ty == Scalar::F64 { M::Dtestp } else { M::Ftestp };
                 let a = self.bare(args[0], ty)?;

@@ -419,6 +419,7 @@ impl<'a> Selector<'a> {
             | FDiv { .. }
             | FRcp { .. }
             | FSqrt { .. }
+            | FDivCheck
             | Approx { .. }
             | Mufu(_)
             | FNeg { .. }

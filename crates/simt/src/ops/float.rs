@@ -170,6 +170,13 @@ bodies! {
         let x = u.aux;
         by_round!(x, |R| map1(l, u, |a| fp32::sqrt(operand(x, 0, a), mode(x, R))))
     };
+    Fchk |l, u| {
+        let x = u.aux;
+        let (a, b) = (&*l.row(u.a), &*l.row(u.b));
+        let answer = L::mask_of(|i| fp32::div_check(operand(x, 0, a[i]), operand(x, 1, b[i])));
+        l.set_pred(u.pd[0], l.mask(u), answer);
+        crate::uop::Flow::Next
+    };
     Ftestp |l, u| {
         let what = class(u.aux >> 16);
         let a = &*l.row(u.a);
@@ -311,6 +318,7 @@ pub fn decode(i: &Inst, u: &mut Uop) -> Option<Levels> {
         Op::Fdiv => levels::<Fdiv>(),
         Op::Frcp => levels::<Frcp>(),
         Op::Fsqrt => levels::<Fsqrt>(),
+        Op::Fchk => levels::<Fchk>(),
         Op::Ftestp => {
             u.aux |= i.field(Field::TestProp) << 16;
             levels::<Ftestp>()

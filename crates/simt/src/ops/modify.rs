@@ -44,7 +44,7 @@ pub fn is_inline(i: &Inst) -> bool {
     let row = op.row();
     let single = matches!(
         op,
-        Op::Fadd | Op::Fmul | Op::Ffma | Op::Fsetp | Op::Fmnmx | Op::Fdiv | Op::Frcp | Op::Fsqrt | Op::Ftestp
+        Op::Fadd | Op::Fmul | Op::Ffma | Op::Fsetp | Op::Fmnmx | Op::Fdiv | Op::Frcp | Op::Fsqrt | Op::Fchk | Op::Ftestp
     );
     single || op == Op::Iadd3 || (op == Op::Mufu && i.field(Field::Mufu) < 10) || row.roles.iter().any(|r| matches!(r, Role::Addr | Role::CAddr | Role::Target))
 }
