@@ -1,3 +1,71 @@
 //! The `warploom` command.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
 
-fn main() {}
+mod check;
+mod compile;
+mod disasm;
+mod render;
+mod run;
+mod show;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// A GPU in software: runs PTX programs with the results of a real NVIDIA H200, bit for bit.
+///
+/// Exit status: 0 when all went well; 1 when the program faulted, was stopped, or a check differed; 2 when the input or
+/// the command line is wrong.
+#[derive(Parser)]
+#[command(name = "warploom", version, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the kernels of a launch file and show their results.
+    Run(run::Arguments),
+    /// Compile PTX to a program image, or show a stage of the way there.
+    Compile(compile::Arguments),
+    /// Show the machine code of a program image.
+    Disasm(disasm::Arguments),
+}
+
+/// How a command ended.
+pub enum End {
+    Good,
+    /// The program faulted, was stopped, or a check differed. It was already shown.
+    Bad,
+    /// The input is wrong.
+    Input(driver::Problems),
+}
+
+impl From<driver::Problems> for End {
+    fn from(problems: driver::Problems) -> End {
+        End::Input(problems)
+    }
+}
+
+impl From<driver::Problem> for End {
+    fn from(problem: driver::Problem) -> End {
+        End::Input(problem.into())
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let ended = match arguments.command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Compile(arguments) => compile::run(&arguments),
+        Command::Disasm(arguments) => disasm::run(&arguments),
+    };
+    match ended {
+        Ok(()) | Err(End::Good) => ExitCode::SUCCESS,
+        Err(End::Bad) => ExitCode::from(1),
+        Err(End::Input(problems)) => {
+            eprint!("{}", render::problems(&problems, render::colour()));
+            ExitCode::from(2)
+        }
+    }
+}

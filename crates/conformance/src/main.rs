@@ -1,3 +1,185 @@
-//! Runs truth directories against the compiler and the engines.
+//! The `conformance` tool: `vectors`, `kernels` and `bench` on directories of ground truth.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
 
-fn main() {}
+use clap::{Parser, Subcommand};
+use conformance::bare_loop::BareLoop;
+use conformance::{bench, kernels, vectors};
+use serde_json::json;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Compare Warploom with what a real GPU did.
+///
+/// Exit status: 0 when everything agrees (bench: when every target is reached), 1 when something differs, 2 when the
+/// directory cannot be used.
+#[derive(Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run every instruction form of a directory with forms.json and forms.bin, and compare bit for bit.
+    Vectors {
+        directory: PathBuf,
+        /// Only forms whose text contains this.
+        #[arg(long)]
+        filter: Option<String>,
+        /// Print the outcome as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run every launch of a directory with kernels/, ptx/ and h200.json, and compare by SHA-256.
+    Kernels {
+        directory: PathBuf,
+        /// Only kernels whose name contains this.
+        #[arg(long)]
+        filter: Option<String>,
+        /// Host threads; 0 for all.
+        #[arg(long, default_value_t = 0)]
+        threads: usize,
+        /// Print the outcome as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Measure functional rates beside a bare loop of the same shape.
+    Bench {
+        directory: PathBuf,
+        /// Measure every kernel, not only those with a target.
+        #[arg(long)]
+        all: bool,
+        /// Only kernels whose name contains this.
+        #[arg(long)]
+        filter: Option<String>,
+        /// How often each is measured; the best counts.
+        #[arg(long, default_value_t = 5)]
+        repetitions: u32,
+        /// Print the outcome as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Vectors { directory, filter, json } => run_vectors(directory, filter, json),
+        Command::Kernels { directory, filter, threads, json } => {
+            run_kernels(directory, filter, threads, json)
+        }
+        Command::Bench { directory, all, filter, repetitions, json } => {
+            run_bench(directory, all, filter, repetitions, json)
+        }
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run_vectors(directory: PathBuf, filter: Option<String>, json: bool) -> Result<bool, String> {
+    let (mut forms, expected) = vectors::load(&directory)?;
+    forms.retain(|f| filter.as_ref().is_none_or(|part| f.text.contains(part)));
+    let outcomes = vectors::run_all(&forms, &expected)?;
+    let exact = outcomes.iter().filter(|o| **o == vectors::Outcome::Exact).count();
+    let mut rows = Vec::new();
+    for (form, outcome) in forms.iter().zip(&outcomes) {
+        let text = match outcome {
+            vectors::Outcome::Exact => continue,
+            vectors::Outcome::Differs { count, example } => {
+                format!("{count} of {} differ; {example}", vectors::COUNT)
+            }
+            vectors::Outcome::Fails(why) => format!("fails: {why}"),
+        };
+        if !json {
+            println!("{}\n    {text}", form.text);
+        }
+        rows.push(json!({ "form": form.text, "why": text }));
+    }
+    match json {
+        true => println!("{:#}", json!({ "exact": exact, "forms": forms.len(), "others": rows })),
+        false => println!("forms: {exact} of {} exact", forms.len()),
+    }
+    Ok(exact == forms.len())
+}
+
+fn run_kernels(
+    directory: PathBuf,
+    filter: Option<String>,
+    threads: usize,
+    json: bool,
+) -> Result<bool, String> {
+    let (mut list, expected) = kernels::load(&directory)?;
+    list.retain(|k| filter.as_ref().is_none_or(|part| k.name.contains(part)));
+    let (mut matching, mut not_built) = (0, 0);
+    let mut rows = Vec::new();
+    for kernel in &list {
+        let (word, why) = match kernels::run(kernel, &expected, threads) {
+            kernels::Outcome::Match => ("match", String::new()),
+            kernels::Outcome::Differs(why) => ("differs", why),
+            kernels::Outcome::NotBuilt(why) => ("not built", why),
+            kernels::Outcome::Unusable(why) => ("unusable", why),
+        };
+        matching += usize::from(word == "match");
+        not_built += usize::from(word == "not built");
+        match json {
+            true => rows.push(json!({ "kernel": kernel.name, "outcome": word, "why": why })),
+            false if why.is_empty() => println!("{:<24} {word}", kernel.name),
+            false => println!("{:<24} {word}: {why}", kernel.name),
+        }
+    }
+    match json {
+        true => println!(
+            "{:#}",
+            json!({ "match": matching, "not_built": not_built, "total": list.len(), "kernels": rows })
+        ),
+        false => println!("kernels: {matching} of {} match, {not_built} not built", list.len()),
+    }
+    Ok(matching == list.len())
+}
+
+fn run_bench(
+    directory: PathBuf,
+    all: bool,
+    filter: Option<String>,
+    repetitions: u32,
+    json: bool,
+) -> Result<bool, String> {
+    let (mut list, results) = kernels::load(&directory)?;
+    list.retain(|k| all || bench::TARGETS.iter().any(|(name, _)| *name == k.name));
+    list.retain(|k| filter.as_ref().is_none_or(|part| k.name.contains(part)));
+    let mut rows = Vec::new();
+    let mut failed = false;
+    for kernel in &list {
+        match bench::measure(kernel, &results, repetitions) {
+            Ok(row) => rows.push(row),
+            Err(why) => {
+                eprintln!("{}: {why}", kernel.name);
+                failed = true;
+            }
+        }
+    }
+    let level = BareLoop::default().level;
+    if json {
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|r| {
+                json!({
+                    "kernel": r.name, "one_thread": r.one_thread, "all_threads": r.all_threads, "bare_loop": r.bare,
+                    "ratio": r.ratio(), "target": r.target, "h200_instructions": r.h200_instructions,
+                    "our_instructions": r.our_instructions, "buffer_bytes": r.buffer_bytes,
+                    "peak_bytes": r.peak_bytes, "met": r.is_met(),
+                })
+            })
+            .collect();
+        println!("{:#}", json!({ "level": level, "kernels": rows }));
+    } else {
+        print!("{}", bench::table(&rows, level));
+    }
+    Ok(!failed && rows.iter().all(bench::Row::is_met))
+}

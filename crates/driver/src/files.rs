@@ -56,6 +56,29 @@ pub fn write<E: std::fmt::Display>(
     Ok(())
 }
 
+/// JSON as Python writes it, where numbers may be `NaN` or `Infinity`, with `null` for those.
+pub fn standard_json(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let (mut in_string, mut escaped) = (false, false);
+    let mut rest = text;
+    while let Some(&byte) = rest.first() {
+        let word =
+            [&b"-Infinity"[..], b"Infinity", b"NaN"].into_iter().find(|w| !in_string && rest.starts_with(w));
+        if let Some(word) = word {
+            out.extend_from_slice(b"null");
+            rest = &rest[word.len()..];
+            continue;
+        }
+        if byte == b'"' && !escaped {
+            in_string = !in_string;
+        }
+        escaped = in_string && byte == b'\\' && !escaped;
+        out.push(byte);
+        rest = &rest[1..];
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,6 +94,13 @@ mod tests {
         assert!(read(&dir.join("none"), 9).expect_err("missing").to_string().contains("check the path"));
         assert!(read(&dir, 9).expect_err("a directory").to_string().contains("directory"));
         std::fs::remove_dir_all(&dir).expect("removed");
+    }
+
+    #[test]
+    fn numbers_that_json_lacks() {
+        let text = br#"{"a": [NaN, -Infinity, 1, Infinity], "NaN \" NaN": "Infinity"}"#;
+        let plain = br#"{"a": [null, null, 1, null], "NaN \" NaN": "Infinity"}"#;
+        assert_eq!(standard_json(text), plain);
     }
 
     #[cfg(unix)]

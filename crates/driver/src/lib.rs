@@ -1,9 +1,49 @@
 //! Memory, modules, launches: the Rust API of the machine.
+//!
+//! ```no_run
+//! use driver::{CompileOptions, Device, Dim, LaunchOptions, Module, Source};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let device = Device::new()?;
+//! let text = Source::new("scale.ptx", std::fs::read("scale.ptx")?);
+//! let module = Module::load(&device, driver::compile(&text, &CompileOptions::default())?)?;
+//! let data = device.alloc(4096)?;
+//! let dim = Dim { grid: [4, 1, 1], block: [256, 1, 1], shared_bytes: 0 };
+//! module.launch(&device, "scale", dim, &[&data.to_le_bytes(), &1024u32.to_le_bytes()], &LaunchOptions::default())?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`compile`] | a program's bytes to an image |
+//! | [`device`], [`module`], [`launch`] | memory, loaded programs, launches and how they end |
+//! | [`limits`] | what can be launched |
+//! | [`launch_file`], [`run`] | launch files and running them |
+//! | [`element`], [`init`], [`npy`], [`picture`], [`digest`] | element types, buffer contents, and results as files and summaries |
+//! | [`problem`], [`files`] | what is wrong with an input; reading files with limits |
+//!
+//! Errors are values that say what to do; nothing here prints.
+
+pub mod compile;
+pub mod device;
 pub mod digest;
 pub mod element;
 pub mod files;
 pub mod init;
+pub mod launch;
 pub mod launch_file;
+pub mod limits;
+pub mod module;
 pub mod npy;
 pub mod picture;
 pub mod problem;
+pub mod run;
+
+pub use compile::{CompileOptions, compile};
+pub use device::Device;
+pub use isa::{Image, Pc, image};
+pub use launch::{Dim, FaultReport, LaunchError, LaunchOptions, LaunchStats};
+pub use launch_file::LaunchFile;
+pub use module::Module;
+pub use problem::{Problem, Problems, Source};
+pub use run::{RunError, Session};

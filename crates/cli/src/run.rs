@@ -1,0 +1,245 @@
+//! `warploom run`: a launch file's kernels, their results and how long they took.
+
+use crate::check::Expected;
+use crate::{End, render, show};
+use driver::launch_file::LaunchFile;
+use driver::run::{RunError, Session};
+use driver::{CompileOptions, LaunchOptions, LaunchStats, Problem, Problems, files, npy};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The launch file (docs/launch-files.md describes it).
+    #[arg(value_name = "LAUNCH.toml")]
+    file: PathBuf,
+    /// Write every result to NAME.npy in this folder, and files that the launch file names too.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Compare the results with a JSON table of digests or a folder of .npy files.
+    #[arg(long, value_name = "FILE or DIR")]
+    check: Option<PathBuf>,
+    /// Print results as JSON, which --check can read.
+    #[arg(long)]
+    json: bool,
+    /// Host threads; 0 for all there are.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    threads: usize,
+    /// End a launch that has executed this many warp instructions.
+    #[arg(long, value_name = "N")]
+    max_instructions: Option<u64>,
+    #[command(flatten)]
+    compile: crate::compile::Options,
+}
+
+/// Set by Ctrl-C.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+pub fn run(arguments: &Arguments) -> Result<(), End> {
+    let file = LaunchFile::load(&arguments.file)?;
+    let expected = arguments.check.as_ref().map(|path| Expected::load(path, &file)).transpose()?;
+    if let Some(folder) = &arguments.out {
+        std::fs::create_dir_all(folder).map_err(|e| {
+            Problem::new(format!("cannot make the folder {}: {e}", folder.display()))
+                .help("choose a place you can write to")
+        })?;
+    }
+    let session = Session::new(&file, &CompileOptions::from(arguments.compile))?;
+    // Without a handler, Ctrl-C ends the command at once, which is no worse.
+    let _ = ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    });
+    let printed = Mutex::new(Vec::new());
+    let mut launches = Vec::new();
+    for number in 0..file.launches.len() {
+        launches.push(launch(arguments, &file, &session, number, &printed)?);
+    }
+    finish(arguments, &file, &session, expected.as_ref(), &launches, &printed)
+}
+
+/// Runs one launch with a progress bar; what it did and the seconds it took.
+fn launch(
+    arguments: &Arguments,
+    file: &LaunchFile,
+    session: &Session<'_>,
+    number: usize,
+    printed: &Mutex<Vec<u8>>,
+) -> Result<(LaunchStats, f64), End> {
+    let spec = &file.launches[number];
+    let done = AtomicU64::new(0);
+    let ctas: u64 = spec.grid.iter().map(|&n| u64::from(n)).product();
+    let bar = Mutex::new(None::<ProgressBar>);
+    let print = |bytes: &[u8]| {
+        if arguments.json {
+            if let Ok(mut printed) = printed.lock() {
+                printed.extend_from_slice(bytes);
+            }
+            return;
+        }
+        let write = || {
+            // A closed pipe is no reason to fail the launch.
+            let _ = std::io::stdout().write_all(bytes);
+        };
+        match bar.lock().ok().as_deref() {
+            Some(Some(bar)) => bar.suspend(write),
+            _ => write(),
+        }
+    };
+    let options = LaunchOptions {
+        threads: arguments.threads,
+        max_instructions: arguments.max_instructions,
+        cancel: Some(&STOP),
+        done: Some(&done),
+        print: Some(&print),
+    };
+    let finished = (Mutex::new(false), std::sync::Condvar::new());
+    let start = Instant::now();
+    let outcome = std::thread::scope(|scope| {
+        if std::io::stderr().is_terminal() {
+            scope.spawn(|| progress(&finished, &bar, &done, ctas, &spec.entry));
+        }
+        let outcome = session.launch(number, &options);
+        if let Ok(mut flag) = finished.0.lock() {
+            *flag = true;
+        }
+        finished.1.notify_all();
+        outcome
+    });
+    let seconds = start.elapsed().as_secs_f64();
+    let _ = std::io::stdout().flush();
+    match outcome {
+        Ok(stats) => Ok((stats, seconds)),
+        Err(RunError::Input(problems)) => Err(End::Input(problems)),
+        Err(RunError::Launch { error, program }) => {
+            eprint!("{}", render::launch_error(&error, &program, render::colour()));
+            if arguments.json {
+                println!("{:#}", json!({ &file.name: { "error": error.to_string() } }));
+            }
+            Err(End::Bad)
+        }
+    }
+}
+
+/// Shows a bar once a second has passed, until the launch is finished.
+fn progress(
+    finished: &(Mutex<bool>, std::sync::Condvar),
+    bar: &Mutex<Option<ProgressBar>>,
+    done: &AtomicU64,
+    ctas: u64,
+    entry: &str,
+) {
+    let mut wait = Duration::from_secs(1);
+    let Ok(mut flag) = finished.0.lock() else { return };
+    loop {
+        let Ok((next, _)) = finished.1.wait_timeout(flag, wait) else { return };
+        flag = next;
+        let Ok(mut bar) = bar.lock() else { return };
+        if *flag {
+            if let Some(bar) = bar.take() {
+                bar.finish_and_clear();
+            }
+            return;
+        }
+        wait = Duration::from_millis(200);
+        let shown = bar.get_or_insert_with(|| {
+            let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} CTAs, {elapsed}")
+                .unwrap_or_else(|_| ProgressStyle::default_bar());
+            ProgressBar::new(ctas).with_style(style).with_message(entry.to_owned())
+        });
+        shown.set_position(done.load(Ordering::Relaxed));
+    }
+}
+
+fn finish(
+    arguments: &Arguments,
+    file: &LaunchFile,
+    session: &Session<'_>,
+    expected: Option<&Expected>,
+    launches: &[(LaunchStats, f64)],
+    printed: &Mutex<Vec<u8>>,
+) -> Result<(), End> {
+    let mut rows: Vec<Value> = Vec::new();
+    let mut text = String::new();
+    let mut differs = false;
+    for (position, (number, buffer, output)) in file.outputs().enumerate() {
+        let digest = session.digest(number).map_err(|e| Problem::new(e.to_string()))?;
+        text += &show::summary(&buffer.name, buffer.element, &digest);
+        let mut row = show::json(&buffer.name, buffer.element, &digest);
+        if let Some(expected) = expected {
+            let difference = expected.difference(position, number, buffer, &digest.sha256, session)?;
+            text += &match &difference {
+                Some(how) => format!("  differs: {how}\n"),
+                None => "  as expected\n".to_owned(),
+            };
+            row["matches"] = difference.is_none().into();
+            differs |= difference.is_some();
+        }
+        for path in write_output(arguments.out.as_deref(), session, number, &buffer.name, output)? {
+            text += &format!("  written to {}\n", path.display());
+        }
+        rows.push(row);
+    }
+    let mut launch_rows: Vec<Value> = Vec::new();
+    for (spec, (stats, seconds)) in file.launches.iter().zip(launches) {
+        text += &format!(
+            "{}: {} CTAs, {} warp instructions, {:.3} s\n",
+            spec.entry,
+            show::thousands(stats.ctas),
+            show::thousands(stats.warp_instructions),
+            seconds
+        );
+        launch_rows.push(json!({
+            "entry": spec.entry, "ctas": stats.ctas, "warp_instructions": stats.warp_instructions,
+            "thread_instructions": stats.thread_instructions, "seconds": seconds,
+        }));
+    }
+    if arguments.json {
+        let mut row = json!({ "outputs": rows, "launches": launch_rows });
+        if let Ok(printed) = printed.lock()
+            && !printed.is_empty()
+        {
+            row["printed"] = String::from_utf8_lossy(&printed).into();
+        }
+        println!("{:#}", json!({ &file.name: row }));
+    } else {
+        print!("{text}");
+    }
+    if differs { Err(End::Bad) } else { Ok(()) }
+}
+
+/// Writes what `--out` and the launch file ask for; the files written.
+fn write_output(
+    folder: Option<&Path>,
+    session: &Session<'_>,
+    number: usize,
+    name: &str,
+    output: &driver::launch_file::Output,
+) -> Result<Vec<PathBuf>, Problems> {
+    let mut written = Vec::new();
+    let memory = |e: &dyn std::fmt::Display| Problem::new(e.to_string());
+    let mut arrays = Vec::new();
+    arrays.extend(folder.map(|f| f.join(format!("{name}.npy"))));
+    arrays.extend(output.npy.as_ref().map(|file| folder.unwrap_or(Path::new("")).join(file)));
+    arrays.dedup();
+    if arrays.is_empty() && output.png.is_none() {
+        return Ok(written);
+    }
+    let (element, bytes) = session.contents(number).map_err(|e| memory(&e))?;
+    for path in arrays {
+        files::write(&path, |to| npy::write(to, element, &bytes))?;
+        written.push(path);
+    }
+    if let Some((file, picture)) = &output.png {
+        let path = folder.unwrap_or(Path::new("")).join(file);
+        files::write(&path, |to| picture.write(element, &bytes, to))?;
+        written.push(path);
+    }
+    Ok(written)
+}

@@ -1,0 +1,111 @@
+//! The entry functions of the fuzz targets, also run on seeded mutations by a test. None may panic or run without end.
+
+use driver::problem::Source;
+use driver::{CompileOptions, Device, Dim, LaunchOptions, Module};
+
+/// Enough for any small kernel to end, and little enough to fuzz.
+const INSTRUCTIONS: u64 = 20_000;
+
+/// PTX text: parse, check, lower, compile; what compiles is also run on a small buffer.
+pub fn ptx_text(bytes: &[u8]) {
+    let source = Source::new("fuzz.ptx", bytes);
+    if let Ok(image) = driver::compile(&source, &CompileOptions::default()) {
+        run(image);
+    }
+}
+
+/// Image bytes, as they are and with length and checksum made right, without which nearly no change gets past the
+/// header: what loads is run.
+pub fn image(bytes: &[u8]) {
+    for bytes in [bytes.to_vec(), signed(bytes)] {
+        let source = Source::new("fuzz.wli", bytes);
+        if driver::Image::is_image(&source.bytes)
+            && let Ok(image) = driver::compile(&source, &CompileOptions::default())
+        {
+            run(image);
+        }
+    }
+}
+
+fn signed(bytes: &[u8]) -> Vec<u8> {
+    let mut out = bytes.to_vec();
+    if let Some((header, body)) = out.split_at_mut_checked(20) {
+        let checksum = body.iter().fold(0x811c_9dc5u32, |h, &b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
+        header[8..16].copy_from_slice(&(body.len() as u64).to_le_bytes());
+        header[16..20].copy_from_slice(&checksum.to_le_bytes());
+    }
+    out
+}
+
+/// Launches every entry with zeros and a buffer's address for arguments. Faults are fine, panics are not.
+fn run(image: driver::Image) {
+    // Whatever a damaged program declares, it must not take the host's memory.
+    let wanted: u64 = image.variables.iter().map(|v| v.size).fold(0, u64::saturating_add);
+    let Ok(device) = Device::with_memory(64 << 20) else { return };
+    if wanted > 32 << 20 {
+        return;
+    }
+    let Ok(buffer) = device.alloc(4096) else { return };
+    let entries: Vec<(String, Vec<usize>)> = image
+        .entries()
+        .map(|f| (f.name.clone(), f.params.iter().map(|p| p.size as usize).collect()))
+        .collect();
+    let Ok(module) = Module::load(&device, image) else { return };
+    let dim = Dim { grid: [2, 1, 1], block: [40, 1, 1], shared_bytes: 256 };
+    let options =
+        LaunchOptions { threads: 1, max_instructions: Some(INSTRUCTIONS), ..LaunchOptions::default() };
+    for (name, sizes) in entries.iter().take(8) {
+        let args: Vec<Vec<u8>> = sizes
+            .iter()
+            .map(|&size| if size == 8 { buffer.to_le_bytes().to_vec() } else { vec![1; size] })
+            .collect();
+        let args: Vec<&[u8]> = args.iter().map(Vec::as_slice).collect();
+        // The outcome does not matter, only that there is one.
+        let _ = module.launch(&device, name, dim, &args, &options);
+    }
+}
+
+/// A deterministic source of mutations.
+#[derive(Clone, Debug)]
+pub struct Mutator(u64);
+
+impl Mutator {
+    pub fn new(seed: u64) -> Mutator {
+        Mutator(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(1);
+        driver::init::splitmix(0x57ee1, self.0)
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n.max(1) as u64) as usize
+    }
+
+    /// A copy with one to four changes: bytes flipped, cut out, doubled, or replaced by a piece of `other`.
+    pub fn mutate(&mut self, bytes: &[u8], other: &[u8]) -> Vec<u8> {
+        let mut out = bytes.to_vec();
+        for _ in 0..=self.below(4) {
+            let at = self.below(out.len());
+            let length = self.below(24).min(out.len() - at);
+            match self.below(6) {
+                0 if !out.is_empty() => out[at] ^= 1 << self.below(8),
+                1 if !out.is_empty() => out[at] = self.next() as u8,
+                2 => drop(out.drain(at..at + length)),
+                3 => {
+                    let piece = out[at..at + length].to_vec();
+                    let to = self.below(out.len());
+                    out.splice(to..to, piece);
+                }
+                4 if !other.is_empty() => {
+                    let from = self.below(other.len());
+                    let piece = other[from..(from + length).min(other.len())].to_vec();
+                    out.splice(at..at + length, piece);
+                }
+                _ => out.truncate(out.len() - length / 4),
+            }
+        }
+        out
+    }
+}

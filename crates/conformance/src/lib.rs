@@ -1,0 +1,15 @@
+//! Runs truth directories against the compiler and the engines.
+//!
+//! | module | runs |
+//! | --- | --- |
+//! | [`vectors`] | single instructions on seeded operands ([`inputs`]) |
+//! | [`kernels`] | whole launches, compared by SHA-256 |
+//! | [`bench`] | functional rates beside a bare loop ([`bare_loop`]) |
+//! | [`fuzz`] | the entry functions of the fuzz targets |
+
+pub mod bare_loop;
+pub mod bench;
+pub mod fuzz;
+pub mod inputs;
+pub mod kernels;
+pub mod vectors;

@@ -1,0 +1,75 @@
+//! From a program's bytes, PTX text or an image, to an image.
+
+use crate::files;
+use crate::problem::{Problem, Problems, Severity, Source};
+use isa::Image;
+use std::path::Path;
+
+/// What the compiler may do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CompileOptions {
+    /// 0 to 3.
+    pub opt_level: u8,
+    /// Fuse multiplications and additions as NVIDIA's assembler does.
+    pub fmad: bool,
+    /// The most registers a thread gets; the program's own limits hold too.
+    pub max_registers: Option<u32>,
+}
+
+impl Default for CompileOptions {
+    fn default() -> CompileOptions {
+        CompileOptions { opt_level: 3, fmad: true, max_registers: None }
+    }
+}
+
+/// Reads a program's file.
+pub fn read_program(path: &Path) -> Result<Source, Problems> {
+    Ok(Source::new(path.display().to_string(), files::read(path, files::MAX_PROGRAM)?))
+}
+
+/// Lowers PTX text to `ir`.
+pub fn lower(source: &Source) -> Result<ir::Module, Problems> {
+    let mut module = ptx::to_ir(&source.name, &source.bytes).map_err(|list| diagnostics(source, list))?;
+    if module.name.is_empty() {
+        module.name = source.name.clone();
+    }
+    Ok(module)
+}
+
+/// The image of a program: compiled, or read where the bytes are an image already.
+pub fn compile(source: &Source, options: &CompileOptions) -> Result<Image, Problems> {
+    if Image::is_image(&source.bytes) {
+        return Image::from_bytes(&source.bytes).map_err(|e| {
+            Problem::new(format!("{}: {e}", source.name)).help("compile the program again").into()
+        });
+    }
+    let module = lower(source)?;
+    let compiler_options = compiler::Options {
+        opt_level: options.opt_level,
+        fmad: options.fmad,
+        max_registers: options.max_registers,
+    };
+    compiler::compile(module, &compiler_options).map_err(|e| {
+        let problem = Problem::new(format!("{}: {}", e.function, e.message));
+        match source.line_span(e.line as usize) {
+            Some(span) => problem.at(source, span).into(),
+            None => Problem::new(format!("{}: {}: {}", source.name, e.function, e.message)).into(),
+        }
+    })
+}
+
+/// What the front end found, as problems of a text.
+pub fn diagnostics(source: &Source, list: Vec<ptx::Diagnostic>) -> Problems {
+    let range = |span: ptx::Span| span.start as usize..span.end as usize;
+    let problems = list.into_iter().map(|d| Problem {
+        severity: match d.severity {
+            ptx::Severity::Error => Severity::Error,
+            ptx::Severity::Warning => Severity::Warning,
+        },
+        message: d.message,
+        place: Some((source.clone(), range(d.span))),
+        notes: d.notes.into_iter().map(|(span, note)| (range(span), note)).collect(),
+        help: d.help,
+    });
+    Problems(problems.collect())
+}

@@ -1,0 +1,106 @@
+//! A program loaded on a device: its variables have addresses, its kernels can be launched.
+
+use crate::device::Device;
+use crate::launch::{Dim, FaultReport, LaunchError, LaunchOptions, LaunchStats};
+use crate::limits::{self, Part, Refusal};
+use crate::problem::{Problem, Problems};
+use isa::Image;
+use isa::image::Function;
+use simt::MemoryError;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A loaded program.
+pub struct Module {
+    program: simt::Program,
+}
+
+impl Module {
+    /// Places a program on a device.
+    pub fn load(device: &Device, image: Image) -> Result<Module, Problems> {
+        let name = image.name.clone();
+        match simt::Program::load(Arc::new(image), device.memory(), &|_| None) {
+            Ok(program) => Ok(Module { program }),
+            Err(e) => Err(Problem::new(format!("cannot load {name}: {e}")).into()),
+        }
+    }
+
+    /// Frees what the program's variables take.
+    pub fn unload(self, device: &Device) -> Result<(), MemoryError> {
+        self.program.unload(device.memory())
+    }
+
+    pub fn image(&self) -> &Image {
+        self.program.image()
+    }
+
+    /// A kernel by name.
+    pub fn entry(&self, name: &str) -> Option<&Function> {
+        self.image().find(name).filter(|f| f.is_entry)
+    }
+
+    /// Device address and size of a variable.
+    pub fn variable(&self, name: &str) -> Option<(u64, u64)> {
+        self.program.variable(name)
+    }
+
+    /// Runs a kernel to its end. Arguments are the bytes of each parameter in order.
+    pub fn launch(
+        &self,
+        device: &Device,
+        entry: &str,
+        dim: Dim,
+        args: &[&[u8]],
+        options: &LaunchOptions<'_>,
+    ) -> Result<LaunchStats, LaunchError> {
+        let function = self.entry(entry).ok_or_else(|| LaunchError::Refused(self.no_such_entry(entry)))?;
+        limits::check_shape(function, &dim).map_err(LaunchError::Refused)?;
+        let params = limits::parameters(function, args).map_err(LaunchError::Refused)?;
+        let shape = simt::Shape { dynamic_shared: dim.shared_bytes, ..simt::Shape::new(dim.grid, dim.block) };
+        let counter = AtomicU64::new(0);
+        let done = options.done.unwrap_or(&counter);
+        let run = simt::Options {
+            max_instructions: options.max_instructions.unwrap_or(u64::MAX),
+            cancel: options.cancel,
+            output: options.print,
+            progress: Some(done),
+            ..simt::Options::default()
+        };
+        let run = simt::Options {
+            threads: if options.threads == 0 { run.threads } else { options.threads },
+            ..run
+        };
+        let kernel = || entry.to_owned();
+        match simt::run(&self.program, entry, &shape, &params, device.memory(), &run) {
+            Ok(stats) => Ok(LaunchStats {
+                warp_instructions: stats.warp_instructions,
+                thread_instructions: stats.thread_instructions,
+                ctas: stats.ctas,
+            }),
+            Err(simt::LaunchError::Fault(fault)) => {
+                Err(LaunchError::Fault(Box::new(FaultReport::new(entry, self.image(), &fault))))
+            }
+            Err(simt::LaunchError::TooLong(limit)) => {
+                Err(LaunchError::TooManyInstructions { kernel: kernel(), limit, place: None })
+            }
+            Err(simt::LaunchError::Cancelled) => Err(LaunchError::Cancelled {
+                kernel: kernel(),
+                ctas_done: done.load(Ordering::Relaxed),
+                ctas: dim.ctas(),
+                place: None,
+            }),
+            Err(other) => Err(LaunchError::Engine(format!("kernel {entry}: {other}"))),
+        }
+    }
+
+    fn no_such_entry(&self, name: &str) -> Refusal {
+        let names: Vec<&str> = self.image().entries().map(|f| f.name.as_str()).collect();
+        let help = match ptx::diagnostic::closest(name, names.iter().copied()) {
+            Some(near) => format!("did you mean {near}?"),
+            None if names.is_empty() => "the program has no kernels (.entry)".into(),
+            None if names.len() <= 10 => format!("it has {}", names.join(", ")),
+            None => format!("it has {} kernels, {} the first", names.len(), names[0]),
+        };
+        Refusal { part: Part::Entry, message: format!("the program has no kernel {name}"), help }
+    }
+}
