@@ -93,8 +93,15 @@ fn unknown_iterations_unroll_by_four_two_one_up_to_a_size() {
     assert_eq!(copies(22, "%n"), 1);
     let f = compile(&counted(6, "%n"), PassOptions { opt_level: OptLevel::O1, ..PassOptions::default() });
     assert_eq!(ops(&f).iter().filter(|op| matches!(op, Op::FFma(_))).count(), 3);
-    let marked = counted(6, "%n").replace("LOOP:\n", "LOOP:\n.pragma \"nounroll\";\n");
-    assert_eq!(floats(&marked), "FFMA:3");
+    // With the test at the end or at the top, a mark says no.
+    let at_end = counted(6, "%n");
+    let at_top = "mov.u32 %r1, 0;\nmov.f32 %f1, %a;\nLOOP:\nsetp.ge.u32 %p1, %r1, %n;\n@%p1 bra DONE;\n\
+                  fma.rn.f32 %f1, %f1, %b, %c;\nadd.u32 %r1, %r1, 1;\nbra LOOP;\nDONE:\nst.global.f32 [%out], %f1;";
+    assert_eq!(floats(at_top), "FFMA:7");
+    for (text, expected) in [(at_end.as_str(), "FFMA:3"), (at_top, "FFMA:1")] {
+        let marked = text.replace("LOOP:\n", "LOOP:\n.pragma \"nounroll\";\n");
+        assert_eq!(floats(&marked), expected, "{marked}");
+    }
 }
 
 /// x = x + s; y = x*a + e; kept in a loop too long to unroll, or of four iterations.

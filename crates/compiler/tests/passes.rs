@@ -191,6 +191,16 @@ struct Count {
     tests_stepped: bool,
     continues_if: bool,
     width: Type,
+    /// A test before the loop, and whether the loop runs where it holds: of the limit (or the start) with a constant, or
+    /// of both.
+    guard: Option<(IntCmp, bool, GuardOf, bool)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum GuardOf {
+    Limit(u64),
+    Start(u64),
+    Both,
 }
 
 /// A loop that sums, keeps a product from one iteration to the next and stores; it returns what it carries and a value
@@ -204,6 +214,19 @@ fn counted_loop(c: Count) -> Function {
     b.def_var(sum, p[2]);
     b.def_var(product, p[3]);
     let (head, end) = (b.create_block(), b.create_block());
+    if let Some((cmp, signed, of, runs_if)) = c.guard {
+        let (x, y) = match of {
+            GuardOf::Limit(k) => (limit, b.iconst(c.width, k)),
+            GuardOf::Start(k) => (start, b.iconst(c.width, k)),
+            GuardOf::Both => (start, limit),
+        };
+        let holds = b.ins(Op::ICmp { cmp, signed }, &[x, y], Type::P);
+        let (enter, skip) = (b.create_block(), b.create_block());
+        b.branch(holds, if runs_if { enter } else { skip }, if runs_if { skip } else { enter }, false);
+        b.switch_to(skip);
+        b.terminate(Terminator::Return([x, p[2], p[3], x].as_slice().into()));
+        b.switch_to(enter);
+    }
     b.jump(head);
     b.switch_to(head);
     let (old, s, m) = (b.use_var(i), b.use_var(sum), b.use_var(product));
@@ -256,7 +279,18 @@ fn unrolled_loops_run_as_often_as_before() {
             tests_stepped: r.below(3) > 0,
             continues_if: r.below(4) > 0,
             width,
+            guard: None,
         };
+        let off = |r: &mut Random, v: u64| v.wrapping_add(r.below(5) as u64).wrapping_sub(2) & width.mask();
+        let guard_of = match r.below(3) {
+            // A constant near the other bound, so that the guard is about to say something.
+            0 => GuardOf::Limit(off(&mut r, c.start)),
+            1 => GuardOf::Start(off(&mut r, c.limit)),
+            _ => GuardOf::Both,
+        };
+        let guard_cmp = r.pick(&[IntCmp::Lt, IntCmp::Le, IntCmp::Gt, IntCmp::Ge, IntCmp::Ne, IntCmp::Eq]);
+        let guard = (r.below(2) == 0).then_some((guard_cmp, r.below(2) == 0, guard_of, r.below(2) == 0));
+        let c = Count { guard, ..c };
         let f = counted_loop(c);
         let mut m = module(f.clone());
         let remarks = run_explained(&mut m, &PassOptions { opt_level: OptLevel::O3, fmad: false });
@@ -283,6 +317,7 @@ fn simple_count(start: u64, limit: Option<u64>) -> Count {
         tests_stepped: true,
         continues_if: true,
         width: Type::B32,
+        guard: None,
     }
 }
 
@@ -294,6 +329,14 @@ fn a_known_number_of_iterations_unrolls_fully_and_a_large_one_in_groups() {
     assert!(large.layout.len() > 1, "{large}");
     let stores = count(&large, |op| matches!(op, Op::Store(_)));
     assert!((40..=200).contains(&stores), "a group of copies, not {stores}");
+}
+
+#[test]
+fn a_guarded_loop_needs_no_first_iteration_apart() {
+    for (guard, copies) in [(None, 8), (Some((IntCmp::Lt, true, GuardOf::Limit(1), false)), 7)] {
+        let f = optimised(&counted_loop(Count { guard, ..simple_count(0, None) }), true);
+        assert_eq!(count(&f, |op| matches!(op, Op::Store(_))), copies, "{f}");
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@
 
 mod copy;
 mod groups;
+mod guard;
 mod shape;
 mod trips;
 

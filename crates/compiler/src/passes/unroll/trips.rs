@@ -1,5 +1,6 @@
 //! How often a loop's body runs: a number, or code that computes one.
 
+use super::guard::enters_short_of_limit;
 use super::shape::Shape;
 use crate::passes::evaluate::{compare, signed};
 use ir::{Block, Function, IntCmp, LocId, Op, Type, Value, ValueDef};
@@ -20,7 +21,7 @@ pub struct Counter {
 }
 
 /// What a test of `cmp` says with its operands exchanged.
-fn swapped(cmp: IntCmp) -> IntCmp {
+pub fn swapped(cmp: IntCmp) -> IntCmp {
     match cmp {
         IntCmp::Eq | IntCmp::Ne => cmp,
         IntCmp::Lt => IntCmp::Gt,
@@ -30,7 +31,8 @@ fn swapped(cmp: IntCmp) -> IntCmp {
     }
 }
 
-fn inverted(cmp: IntCmp) -> IntCmp {
+/// What a failed test of `cmp` says.
+pub fn inverted(cmp: IntCmp) -> IntCmp {
     match cmp {
         IntCmp::Eq => IntCmp::Ne,
         IntCmp::Ne => IntCmp::Eq,
@@ -119,6 +121,7 @@ pub struct Trips {
 
 /// Appends the computation to `at`. `None`: no closed form for this test.
 pub fn compute(f: &mut Function, c: &Counter, at: Block, loc: LocId) -> Option<Trips> {
+    let is_short = c.tests_stepped && enters_short_of_limit(f, at, c);
     let mut code = Code { f, at, loc, width: c.width };
     // A constant may be written inside the loop; here it is written again.
     let mut here = |v: Value| match code.f.const_of(v) {
@@ -128,9 +131,9 @@ pub fn compute(f: &mut Function, c: &Counter, at: Block, loc: LocId) -> Option<T
     let c = &Counter { start: here(c.start), limit: here(c.limit), ..*c };
     match c.cmp {
         IntCmp::Eq => None,
-        IntCmp::Ne => compute_until_equal(&mut code, c),
-        IntCmp::Lt | IntCmp::Le if c.step > 0 => Some(compute_ordered(&mut code, c)),
-        IntCmp::Gt | IntCmp::Ge if c.step < 0 => Some(compute_ordered(&mut code, c)),
+        IntCmp::Ne => compute_until_equal(&mut code, c, is_short),
+        IntCmp::Lt | IntCmp::Le if c.step > 0 => Some(compute_ordered(&mut code, c, is_short)),
+        IntCmp::Gt | IntCmp::Ge if c.step < 0 => Some(compute_ordered(&mut code, c, is_short)),
         _ => None,
     }
 }
@@ -151,6 +154,10 @@ impl Code<'_> {
 
     fn number(&mut self, bits: u64) -> Value {
         self.ins(Op::Const(bits & self.width.mask()), &[], self.width)
+    }
+
+    fn yes(&mut self) -> Value {
+        self.ins(Op::Const(1), &[], Type::P)
     }
 
     fn add(&mut self, a: Value, k: u64) -> Value {
@@ -182,7 +189,7 @@ impl Code<'_> {
 /// Goes on while below (or above) the limit. With b the variable one step before the first test, the body runs
 /// ceil(|limit - b| / |step|) times if b is on the near side of the limit and the variable cannot pass the end of its
 /// range on the last step.
-fn compute_ordered(code: &mut Code, c: &Counter) -> Trips {
+fn compute_ordered(code: &mut Code, c: &Counter, is_short: bool) -> Trips {
     let stride = c.step.unsigned_abs();
     let inclusive = matches!(c.cmp, IntCmp::Le | IntCmp::Ge);
     let upward = c.step > 0;
@@ -194,7 +201,7 @@ fn compute_ordered(code: &mut Code, c: &Counter) -> Trips {
         (false, _) => (0, c.width.mask()),
     };
     let first = c.start;
-    let near = code.test(c.cmp, c.signed, first, c.limit);
+    let near = if is_short { code.yes() } else { code.test(c.cmp, c.signed, first, c.limit) };
     let mut valid = near;
     if slack > 0 {
         let (cmp, bound) = if upward {
@@ -229,7 +236,7 @@ fn compute_ordered(code: &mut Code, c: &Counter) -> Trips {
 }
 
 /// Goes on until equal: the distance must be a multiple of the step. Strides are powers of two here.
-fn compute_until_equal(code: &mut Code, c: &Counter) -> Option<Trips> {
+fn compute_until_equal(code: &mut Code, c: &Counter, is_short: bool) -> Option<Trips> {
     let stride = c.step.unsigned_abs();
     if !stride.is_power_of_two() {
         return None;
@@ -237,7 +244,7 @@ fn compute_until_equal(code: &mut Code, c: &Counter) -> Option<Trips> {
     let base = if c.tests_stepped { c.start } else { code.add(c.start, (c.step as u64).wrapping_neg()) };
     let distance = if c.step > 0 { code.sub(c.limit, base) } else { code.sub(base, c.limit) };
     let zero = code.number(0);
-    let mut valid = code.test(IntCmp::Ne, false, distance, zero);
+    let mut valid = if is_short { code.yes() } else { code.test(IntCmp::Ne, false, distance, zero) };
     if stride > 1 {
         let mask = code.number(stride - 1);
         let rest = code.ins(Op::And, &[distance, mask], c.width);
