@@ -135,11 +135,8 @@ pub fn in_root_range_f64(c: &mut Code, x: Value) -> (Value, Value) {
 /// A third-order step for 1/sqrt(x), then the root and its correction; once more in the asked rounding, unless to nearest.
 pub fn root_steps_f64(c: &mut Code, round: Round, x: Value, seed_low: Value) -> Value {
     let f = Format::F64;
-    let (one, half, eighths) = (
-        f.constant(c, 1f64.to_bits()),
-        f.constant(c, 0.5f64.to_bits()),
-        f.constant(c, 0.375f64.to_bits()),
-    );
+    let (one, half, eighths) =
+        (f.constant(c, 1f64.to_bits()), f.constant(c, 0.5f64.to_bits()), f.constant(c, 0.375f64.to_bits()));
     let y = f.seed(c, true, x, seed_low);
     let square = f.mul(c, y, y);
     let minus_square = f.neg(c, square);

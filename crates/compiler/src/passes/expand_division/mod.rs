@@ -17,7 +17,9 @@ mod routines;
 use code::Code;
 use format::Format;
 use integer::Kind;
-use ir::{FuncId, Function, FunctionKind, InstId, LocId, Module, Op, Round, Terminator, Type, Value, ValueDef};
+use ir::{
+    FuncId, Function, FunctionKind, InstId, LocId, Module, Op, Round, Terminator, Type, Value, ValueDef,
+};
 
 /// Functions that sequences call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,14 +130,12 @@ pub fn run(module: &mut Module) {
 }
 
 fn is_division(op: Op) -> bool {
-    matches!(
-        op,
-        Op::Div { .. } | Op::Rem { .. } | Op::FDiv { .. } | Op::FRcp { .. } | Op::FSqrt { .. }
-    )
+    matches!(op, Op::Div { .. } | Op::Rem { .. } | Op::FDiv { .. } | Op::FRcp { .. } | Op::FSqrt { .. })
 }
 
 fn expand_function(f: &mut Function, routines: &mut Routines) {
-    let has_any = |f: &Function| f.layout.iter().any(|&b| f.block(b).insts.iter().any(|&i| is_division(f.inst(i).op)));
+    let has_any =
+        |f: &Function| f.layout.iter().any(|&b| f.block(b).insts.iter().any(|&i| is_division(f.inst(i).op)));
     if !has_any(f) {
         return;
     }

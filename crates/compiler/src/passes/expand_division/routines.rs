@@ -178,7 +178,14 @@ fn overflowed(c: &mut Code, f: Format, round: Round, sign: Value) -> Value {
 
 /// `cut` times two to the `difference`, as a denormal. `cut` is a quotient in [1/2, 2) without what rounding would
 /// have changed, `is_inexact` whether that was anything.
-fn denormal(c: &mut Code, f: Format, round: Round, cut: Value, difference: Value, is_inexact: Value) -> Value {
+fn denormal(
+    c: &mut Code,
+    f: Format,
+    round: Round,
+    cut: Value,
+    difference: Value,
+    is_inexact: Value,
+) -> Value {
     let fraction = c.and_number(cut, (1 << f.fraction_bits()) - 1);
     let significand = c.or_number(fraction, 1 << f.fraction_bits());
     let cut_exponent = f.exponent(c, cut);
