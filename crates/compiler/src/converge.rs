@@ -62,6 +62,10 @@ pub fn converge(f: &mut Function) -> Convergence {
                 continue;
             }
             let Some((start, meet)) = finder.region_of(b) else { continue };
+            // There is no need to meet in order to end.
+            if f.block(meet).insts.is_empty() && f.block(meet).term == Terminator::Exit {
+                continue;
+            }
             // Lanes that wait for the same place in a region around this one need no second appointment.
             let known =
                 regions.iter().any(|r| r.meet == meet && (r.start == start || r.inside[start.index()]));

@@ -9,6 +9,7 @@ mod assign;
 mod coalesce;
 mod liveness;
 mod spill;
+mod untangle;
 mod verify;
 
 use crate::mir::{Class, MFunction, VReg};
@@ -25,6 +26,7 @@ pub struct Allocation {
 
 /// Gives every virtual register of `f` a physical one; `limit` general registers may be used.
 pub fn allocate(f: &mut MFunction, limit: u32) -> Result<Allocation, String> {
+    untangle::untangle(f);
     let mut live = liveness::analyse(f);
     coalesce::coalesce(f, &mut live);
     // Registers made by spilling live for one instruction, so every round removes long ranges; a few are enough.

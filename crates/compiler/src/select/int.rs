@@ -272,6 +272,12 @@ impl Selector<'_> {
         if sum != 0 {
             sources.push(MSrc::imm(sum));
         }
+        if let [only] = sources[..]
+            && !only.src.neg
+        {
+            self.mov(d, only);
+            return Ok(());
+        }
         sources.resize(3, MSrc::ZERO);
         self.push(MInst::new(M::Iadd3).dst(d).a(sources[0]).b(sources[1]).c(sources[2]));
         Ok(())

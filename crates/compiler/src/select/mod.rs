@@ -21,7 +21,7 @@ use crate::mir::{Class, MBlock, MFunction, MInst, MSrc, MTerm, PSrc, Sub, Target
 use crate::places::Places;
 use ir::{Block, FuncId, Function, FunctionKind, InstId, LocId, Module, Op, Type, Value};
 use isa::Op as M;
-use isa::field::Field;
+use isa::field::{Field, Width};
 use std::collections::HashMap;
 
 /// Why a function cannot be compiled, and where.
@@ -52,6 +52,8 @@ pub struct Selector<'a> {
     regs: Vec<Option<VReg>>,
     /// How many times the program names each value.
     uses: Vec<u32>,
+    /// How many of these are operands of 64-bit sums.
+    sums: Vec<u32>,
     /// Block of each instruction.
     home: Vec<Option<Block>>,
     /// What the current instruction became.
@@ -93,13 +95,15 @@ impl<'a> Selector<'a> {
         places: &'a mut Places,
         convergence: &'a Convergence,
     ) -> Self {
-        let mut uses = vec![0; f.values.len()];
+        let (mut uses, mut sums) = (vec![0; f.values.len()], vec![0; f.values.len()]);
         let mut home = vec![None; f.insts.len()];
         for &b in &f.layout {
             for &i in &f.block(b).insts {
                 home[i.index()] = Some(b);
+                let sum = f.inst(i).op == Op::Add && f.ty(f.inst(i).results[0]) == Type::B64;
                 for v in f.inst_values(i) {
                     uses[v.index()] += 1;
+                    sums[v.index()] += u32::from(sum);
                 }
             }
             for v in f.block(b).term.values() {
@@ -115,6 +119,7 @@ impl<'a> Selector<'a> {
             out: MFunction::new(&f.name),
             regs: vec![None; f.values.len()],
             uses,
+            sums,
             home,
             seq: Vec::new(),
             literals: HashMap::new(),
@@ -205,6 +210,15 @@ impl<'a> Selector<'a> {
         let mut wanted: HashMap<VReg, Literal> = self.literals.drain().map(|(l, r)| (r, l)).collect();
         let mut out = Vec::with_capacity(insts.len() + 2 * wanted.len());
         let make = |reg: VReg, literal: Literal, loc: LocId, out: &mut Vec<MInst>| {
+            if let Literal::Const { bank, offset, pair: true } = literal
+                && offset % 8 == 0
+            {
+                let mut i = MInst::new(M::Ldc).dst(Sub { reg, at: 0 }).b(MSrc::imm(u32::from(offset)));
+                i = i.num(Field::Bank, u32::from(bank)).with(Width::B64);
+                i.loc = loc;
+                out.push(i);
+                return;
+            }
             let words: [Option<MSrc>; 2] = match literal {
                 Literal::Word(bits) => [Some(MSrc::imm(bits)), None],
                 Literal::Pair(bits) => [Some(MSrc::imm(bits as u32)), Some(MSrc::imm((bits >> 32) as u32))],
@@ -529,9 +543,19 @@ impl<'a> Selector<'a> {
         let Some(i) = self.f.def_inst(side) else { return Ok(()) };
         self.inst(i)?;
         self.regs[side.index()] = None;
+        // A word that the operation also reads is read where it now is, so that its own register may end here.
+        let word = self.f.ty(result) != Type::B64;
+        let old = if word { self.src(other)?.reg } else { None };
         for m in &mut self.seq[before..] {
             if m.dst.is_some_and(|s| s.reg == d.reg) {
                 m.guard = p;
+            }
+            if old.is_some() {
+                m.for_each_sub_mut(|s, width, written| {
+                    if !written && width == 1 && Some(*s) == old {
+                        *s = d;
+                    }
+                });
             }
         }
         Ok(())

@@ -74,6 +74,11 @@ impl Selector<'_> {
         matches!(a.base, Base::None).then_some(a.offset)
     }
 
+    /// A constant, or the address of a variable at a known place.
+    fn known(&self, v: Value) -> Option<u64> {
+        self.constant(v).or_else(|| self.constant_place(self.resolve(v)).map(|at| at as u64))
+    }
+
     /// Splits an address into a base and a constant.
     pub(super) fn address(&self, v: Value) -> Address {
         let mut v = self.resolve(v);
@@ -86,7 +91,7 @@ impl Selector<'_> {
             let Some(inst) = self.f.def_op(v) else { break };
             match inst.op {
                 Op::Add | Op::Sub => {
-                    let (x, c) = match (self.constant(inst.args[0]), self.constant(inst.args[1])) {
+                    let (x, c) = match (self.known(inst.args[0]), self.known(inst.args[1])) {
                         (_, Some(c)) => (inst.args[0], c),
                         (Some(c), None) if inst.op == Op::Add => (inst.args[1], c),
                         _ => break,
