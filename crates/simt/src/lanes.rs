@@ -164,9 +164,7 @@ impl Lanes {
         if mask == FULL {
             *d = *values;
         } else {
-            for i in 0..32 {
-                d[i] = if mask >> i & 1 != 0 { values[i] } else { d[i] };
-            }
+            zip::blend(d, mask, values);
         }
     }
 
@@ -174,6 +172,76 @@ impl Lanes {
     pub fn fail(&mut self, kind: FaultKind, access: Option<Access>) -> Flow {
         self.fault = Some((kind, access));
         Flow::Fault
+    }
+}
+
+/// Loops over lanes. The references promise the compiler that the result overlaps no operand, which it needs for
+/// vector code.
+pub mod zip {
+    use super::Row;
+
+    /// The bit of each lane.
+    const BITS: Row = {
+        let mut bits = [0; 32];
+        let mut i = 0;
+        while i < 32 {
+            bits[i] = 1 << i;
+            i += 1;
+        }
+        bits
+    };
+
+    #[inline(always)]
+    pub fn one(r: &mut Row, a: &Row, f: impl Fn(u32) -> u32) {
+        for i in 0..32 {
+            r[i] = f(a[i]);
+        }
+    }
+
+    #[inline(always)]
+    pub fn two(r: &mut Row, a: &Row, b: &Row, f: impl Fn(u32, u32) -> u32) {
+        for i in 0..32 {
+            r[i] = f(a[i], b[i]);
+        }
+    }
+
+    #[inline(always)]
+    pub fn three(r: &mut Row, a: &Row, b: &Row, c: &Row, f: impl Fn(u32, u32, u32) -> u32) {
+        for i in 0..32 {
+            r[i] = f(a[i], b[i], c[i]);
+        }
+    }
+
+    #[inline(always)]
+    pub fn four(r: &mut Row, a: &Row, b: &Row, c: &Row, e: &Row, f: impl Fn(u32, u32, u32, u32) -> u32) {
+        for i in 0..32 {
+            r[i] = f(a[i], b[i], c[i], e[i]);
+        }
+    }
+
+    #[inline(always)]
+    pub fn pair(
+        (low, high): (&mut Row, &mut Row),
+        (a_low, a_high): (&Row, &Row),
+        (b_low, b_high): (&Row, &Row),
+        (c_low, c_high): (&Row, &Row),
+        f: impl Fn(u64, u64, u64) -> u64,
+    ) {
+        let join = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        for i in 0..32 {
+            let r = f(join(a_low[i], a_high[i]), join(b_low[i], b_high[i]), join(c_low[i], c_high[i]));
+            low[i] = r as u32;
+            high[i] = (r >> 32) as u32;
+        }
+    }
+
+    #[inline(always)]
+    pub fn blend(d: &mut Row, mask: u32, values: &Row) {
+        for i in 0..32 {
+            // All ones for a lane of the mask: a select here would become a branch a lane.
+            let pick = 0u32.wrapping_sub(u32::from(mask & BITS[i] != 0));
+            d[i] ^= (d[i] ^ values[i]) & pick;
+        }
     }
 }
 
@@ -186,10 +254,7 @@ pub unsafe fn map1(l: &mut Lanes, u: &Uop, f: impl Fn(u32) -> u32) -> Flow {
     let mut r = [0; 32];
     // SAFETY: the rows of a micro-operation exist.
     unsafe {
-        let a = &*l.row(u.a);
-        for i in 0..32 {
-            r[i] = f(a[i]);
-        }
+        zip::one(&mut r, &*l.row(u.a), f);
         l.store(u.d, l.mask(u), &r);
     }
     Flow::Next
@@ -204,10 +269,7 @@ pub unsafe fn map2(l: &mut Lanes, u: &Uop, f: impl Fn(u32, u32) -> u32) -> Flow 
     let mut r = [0; 32];
     // SAFETY: as in `map1`.
     unsafe {
-        let (a, b) = (&*l.row(u.a), &*l.row(u.b));
-        for i in 0..32 {
-            r[i] = f(a[i], b[i]);
-        }
+        zip::two(&mut r, &*l.row(u.a), &*l.row(u.b), f);
         l.store(u.d, l.mask(u), &r);
     }
     Flow::Next
@@ -222,10 +284,7 @@ pub unsafe fn map3(l: &mut Lanes, u: &Uop, f: impl Fn(u32, u32, u32) -> u32) -> 
     let mut r = [0; 32];
     // SAFETY: as in `map1`.
     unsafe {
-        let (a, b, c) = (&*l.row(u.a), &*l.row(u.b), &*l.row(u.c));
-        for i in 0..32 {
-            r[i] = f(a[i], b[i], c[i]);
-        }
+        zip::three(&mut r, &*l.row(u.a), &*l.row(u.b), &*l.row(u.c), f);
         l.store(u.d, l.mask(u), &r);
     }
     Flow::Next
@@ -240,12 +299,24 @@ pub unsafe fn map4(l: &mut Lanes, u: &Uop, f: impl Fn(u32, u32, u32, u32) -> u32
     let mut r = [0; 32];
     // SAFETY: as in `map1`.
     unsafe {
-        let (a, b, c, e) = (&*l.row(u.a), &*l.row(u.b), &*l.row(u.c), &*l.row(u.e));
-        for i in 0..32 {
-            r[i] = f(a[i], b[i], c[i], e[i]);
-        }
+        zip::four(&mut r, &*l.row(u.a), &*l.row(u.b), &*l.row(u.c), &*l.row(u.e), f);
         l.store(u.d, l.mask(u), &r);
     }
+    Flow::Next
+}
+
+/// Stores results, a value a lane.
+///
+/// # Safety
+/// As [`map1`].
+#[inline(always)]
+pub unsafe fn store32(l: &mut Lanes, u: &Uop, f: impl Fn(usize) -> u32) -> Flow {
+    let mut r = [0; 32];
+    for i in 0..32 {
+        r[i] = f(i);
+    }
+    // SAFETY: the rows of a micro-operation exist.
+    unsafe { l.store(u.d, l.mask(u), &r) };
     Flow::Next
 }
 
@@ -267,21 +338,6 @@ pub unsafe fn store64(l: &mut Lanes, u: &Uop, f: impl Fn(usize) -> u64) -> Flow 
         l.store(u.d, m, &low);
         l.store(u.d + ROW, m, &high);
     }
-    Flow::Next
-}
-
-/// Stores 32-bit results.
-///
-/// # Safety
-/// As [`map1`].
-#[inline(always)]
-pub unsafe fn store32(l: &mut Lanes, u: &Uop, f: impl Fn(usize) -> u32) -> Flow {
-    let mut r = [0; 32];
-    for i in 0..32 {
-        r[i] = f(i);
-    }
-    // SAFETY: the rows of a micro-operation exist.
-    unsafe { l.store(u.d, l.mask(u), &r) };
     Flow::Next
 }
 
@@ -307,17 +363,58 @@ impl Pair<'_> {
     }
 }
 
+/// Pair `d = f(a, b, c)`, where the operands are pairs of rows: a row and the one for its high word.
+///
+/// # Safety
+/// As [`map1`].
+#[inline(always)]
+unsafe fn map_pairs(
+    l: &mut Lanes,
+    u: &Uop,
+    [a, b, c]: [(u32, u32); 3],
+    f: impl Fn(u64, u64, u64) -> u64,
+) -> Flow {
+    let (mut low, mut high) = ([0; 32], [0; 32]);
+    // SAFETY: the rows of a micro-operation exist; results are stored after all reads.
+    unsafe {
+        let rows = |(low, high)| (&*l.row(low), &*l.row(high));
+        zip::pair((&mut low, &mut high), rows(a), rows(b), rows(c), f);
+        let m = l.mask(u);
+        l.store(u.d, m, &low);
+        l.store(u.d + ROW, m, &high);
+    }
+    Flow::Next
+}
+
 /// Pair `d = f(pair a, pair b)`.
 ///
 /// # Safety
 /// As [`map1`].
 #[inline(always)]
 pub unsafe fn map64_2(l: &mut Lanes, u: &Uop, f: impl Fn(u64, u64) -> u64) -> Flow {
-    // SAFETY: the rows of a micro-operation exist; results are stored after all reads.
-    unsafe {
-        let (a, b) = (Pair::at(l, u.a), Pair::at(l, u.b));
-        store64(l, u, |i| f(a.get(i), b.get(i)))
-    }
+    let (a, b) = ((u.a, u.a + ROW), (u.b, u.b + ROW));
+    // SAFETY: the caller's promise.
+    unsafe { map_pairs(l, u, [a, b, a], |a, b, _| f(a, b)) }
+}
+
+/// Pair `d = f(pair a, pair b, pair c)`.
+///
+/// # Safety
+/// As [`map1`].
+#[inline(always)]
+pub unsafe fn map64_3(l: &mut Lanes, u: &Uop, f: impl Fn(u64, u64, u64) -> u64) -> Flow {
+    // SAFETY: the caller's promise.
+    unsafe { map_pairs(l, u, [(u.a, u.a + ROW), (u.b, u.b + ROW), (u.c, u.c + ROW)], f) }
+}
+
+/// Pair `d = f(a, b, pair c)`.
+///
+/// # Safety
+/// As [`map1`].
+#[inline(always)]
+pub unsafe fn map_wide(l: &mut Lanes, u: &Uop, f: impl Fn(u32, u32, u64) -> u64) -> Flow {
+    // SAFETY: the caller's promise.
+    unsafe { map_pairs(l, u, [(u.a, u.a), (u.b, u.b), (u.c, u.c + ROW)], |a, b, c| f(a as u32, b as u32, c)) }
 }
 
 /// Predicates from a comparison of lanes: `p0 = cmp bool ps0`, `p1 = !cmp bool ps0`.

@@ -37,9 +37,10 @@ pub fn thread(block: [u32; 3], linear: u32) -> [u32; 3] {
 
 fn thread_row(cta: &CtaState, warp: u32, axis: usize) -> Row {
     let block = cta.block.map(|n| n.max(1));
-    let first = thread(block, 32 * warp);
+    let line = block[1] == 1 && block[2] == 1;
+    let first = if line { [32 * warp, 0, 0] } else { thread(block, 32 * warp) };
     let mut r = [0; 32];
-    if block[0] % 32 == 0 || (block[1] == 1 && block[2] == 1) {
+    if line || block[0] % 32 == 0 {
         // A warp lies in one line of the CTA.
         for (i, x) in r.iter_mut().enumerate() {
             *x = first[axis] + if axis == 0 { i as u32 } else { 0 };

@@ -65,10 +65,7 @@ fn result(op: AtomOp, ty: AtomType, old: u128, x: u128, new: u128, flush: bool) 
         }
         _ => match op {
             AtomOp::Add => old.wrapping_add(x),
-            AtomOp::Inc => if o32 >= x32 { 0 } else { u128::from(o32 + 1) },
-            AtomOp::Dec => {
-                if o32 == 0 || o32 > x32 { u128::from(x32) } else { u128::from(o32 - 1) }
-            }
+            AtomOp::Inc | AtomOp::Dec => word(op, o32, x32).into(),
             AtomOp::Min | AtomOp::Max => pick(match ty {
                 AtomType::S32 => (o32 as i32) < x32 as i32,
                 AtomType::S64 => (o64 as i64) < x64 as i64,
@@ -146,6 +143,62 @@ unsafe fn among_others(p: *mut u8, size: u32, f: impl Fn(u128) -> u128) -> u128 
     }
 }
 
+/// What an operation on unsigned words leaves in memory; CAS apart.
+#[inline(always)]
+fn word(op: AtomOp, old: u32, x: u32) -> u32 {
+    match op {
+        AtomOp::Add => old.wrapping_add(x),
+        AtomOp::Inc => if old >= x { 0 } else { old + 1 },
+        AtomOp::Dec => if old == 0 || old > x { x } else { old - 1 },
+        AtomOp::Min => old.min(x),
+        AtomOp::Max => old.max(x),
+        AtomOp::And => old & x,
+        AtomOp::Or => old | x,
+        AtomOp::Xor => old ^ x,
+        AtomOp::Exch | AtomOp::Cas => x,
+    }
+}
+
+/// Operations on unsigned words, the most used ones.
+///
+/// # Safety
+/// As [`crate::uop::Handler`].
+#[inline(always)]
+unsafe fn atomic_word(l: &mut Lanes, u: &Uop, op: AtomOp) -> Flow {
+    let (space, returns) = (u.aux & 3, u.aux & 4 != 0);
+    let mut rest = l.mask(u);
+    while rest != 0 {
+        let lane = rest.trailing_zeros();
+        rest &= rest - 1;
+        // SAFETY: rows exist; what is resolved is within bounds and aligned.
+        unsafe {
+            let x = l.lane(u.c, lane);
+            let a = memory::address(l, u, space, lane);
+            let p = match memory::lane_pointer(l, u, space, a, 4) {
+                Ok(p) => p.cast::<u32>(),
+                Err(kind) => return memory::fault(l, kind, space, a, 4, lane, true),
+            };
+            let old = if l.concurrent && space == GLOBAL {
+                let cell = AtomicU32::from_ptr(p);
+                if op == AtomOp::Add {
+                    cell.fetch_add(x, Ordering::AcqRel)
+                } else {
+                    let f = |old| Some(word(op, old, x));
+                    cell.fetch_update(Ordering::AcqRel, Ordering::Relaxed, f).unwrap_or_else(|old| old)
+                }
+            } else {
+                let old = p.read();
+                p.write(word(op, old, x));
+                old
+            };
+            if returns {
+                l.set_lane(u.d, lane, old);
+            }
+        }
+    }
+    Flow::Next
+}
+
 /// # Safety
 /// As [`crate::uop::Handler`].
 unsafe fn atomic(l: &mut Lanes, u: &Uop) -> Flow {
@@ -193,6 +246,8 @@ unsafe fn atomic(l: &mut Lanes, u: &Uop) -> Flow {
 
 bodies! {
     Atomic |l, u| atomic(l, u);
+    AddWord |l, u| atomic_word(l, u, AtomOp::Add);
+    AnyWord |l, u| atomic_word(l, u, AtomOp::from_bits(u.aux >> 4 & 15));
 }
 
 /// `aux`: space, result wanted, operation, type.
@@ -206,7 +261,14 @@ pub fn decode(i: &Inst, u: &mut Uop) -> Option<Levels> {
         _ => return None,
     };
     u.aux = space | returns | i.field(Field::AtomOp) << 4 | i.field(Field::AtomType) << 8;
-    Some(levels::<Atomic>())
+    // Generic addresses may be local, which words of their own do not know.
+    let is_word = i.get::<AtomType>() == AtomType::U32 && space != GENERIC;
+    Some(match i.get::<AtomOp>() {
+        AtomOp::Add if is_word => levels::<AddWord>(),
+        AtomOp::Cas => levels::<Atomic>(),
+        _ if is_word => levels::<AnyWord>(),
+        _ => levels::<Atomic>(),
+    })
 }
 
 #[cfg(test)]

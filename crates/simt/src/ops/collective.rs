@@ -3,7 +3,7 @@
 //! They run once all live members are here; before, the warp parks the lanes that came (see [`crate::warp`]).
 
 use super::bodies;
-use crate::lanes::{FULL, Lanes, Row};
+use crate::lanes::{DROPPED, FULL, Lanes, Row};
 use crate::level::{Levels, levels};
 use crate::uop::{Flow, ROW, Uop};
 use isa::field::{Field, FieldValue, ReduxOp, ShflMode, VoteMode};
@@ -47,19 +47,32 @@ unsafe fn is_complete(l: &Lanes, u: &Uop, m: u32) -> bool {
 
 /// The lane that a shuffle reads, and whether it is in range.
 #[inline(always)]
-fn source_lane(mode: ShflMode, lane: u32, b: u32, c: u32) -> (u32, bool) {
+fn source_lane(mode: u32, lane: u32, b: u32, c: u32) -> (u32, bool) {
     let (b, clamp, segment) = (b & 31, c & 31, c >> 8 & 31);
     let max = (lane & segment) | (clamp & !segment);
     let (j, ok) = match mode {
-        ShflMode::Up => (lane.wrapping_sub(b), lane as i32 - b as i32 >= max as i32),
-        ShflMode::Down => (lane + b, lane + b <= max),
-        ShflMode::Bfly => (lane ^ b, lane ^ b <= max),
-        ShflMode::Idx => {
+        UP => (lane.wrapping_sub(b), lane as i32 - b as i32 >= max as i32),
+        DOWN => (lane + b, lane + b <= max),
+        BFLY => (lane ^ b, lane ^ b <= max),
+        _ => {
             let j = (lane & segment) | (b & !segment);
             (j, j <= max)
         }
     };
-    if ok { (j & 31, true) } else { (lane, false) }
+    (if ok { j & 31 } else { lane }, ok)
+}
+
+const UP: u32 = ShflMode::Up as u32;
+const DOWN: u32 = ShflMode::Down as u32;
+const BFLY: u32 = ShflMode::Bfly as u32;
+const IDX: u32 = ShflMode::Idx as u32;
+
+/// The lanes that all lanes read.
+#[inline(always)]
+fn source_lanes(mode: u32, from: &mut Row, b: &Row, c: &Row) {
+    for i in 0..32 {
+        from[i] = source_lane(mode, i as u32, b[i], c[i]).0;
+    }
 }
 
 /// Lanes of `mask` whose row has the same value as `lane`.
@@ -129,17 +142,23 @@ macro_rules! gather {
 }
 
 bodies! {
-    Shfl |l, u| {
+    Shfl<const MODE: u32> |l, u| {
         let m = gather!(l, u);
-        let mode = ShflMode::from_bits(u.aux & 3);
         let (a, b, c) = (&*l.row(u.a), &*l.row(u.b), &*l.row(u.c));
-        let (mut r, mut yes): (Row, u32) = ([0; 32], 0);
-        for lane in 0..32u32 {
-            let (j, ok) = source_lane(mode, lane, b[lane as usize], c[lane as usize]);
-            // A lane that does not take part has nothing to give.
-            let j = if m >> j & 1 != 0 { j } else { lane };
-            r[lane as usize] = a[j as usize];
-            yes |= u32::from(ok) << lane;
+        let mut from = [0; 32];
+        source_lanes(MODE, &mut from, b, c);
+        let yes = if u.pd[0] == DROPPED { 0 } else { L::mask_of(|i| source_lane(MODE, i as u32, b[i], c[i]).1) };
+        let mut r = [0; 32];
+        if m == FULL {
+            for i in 0..32 {
+                r[i] = a[from[i] as usize & 31];
+            }
+        } else {
+            for i in 0..32 {
+                // A lane that does not take part has nothing to give.
+                let j = if m >> (from[i] & 31) & 1 != 0 { from[i] as usize & 31 } else { i };
+                r[i] = a[j];
+            }
         }
         l.store(u.d, m, &r);
         l.set_pred(u.pd[0], m, yes);
@@ -201,7 +220,16 @@ pub fn is_collective(op: Op) -> bool {
 
 pub fn decode(i: &Inst, u: &mut Uop) -> Option<Levels> {
     let (levels, mode) = match i.op {
-        Op::Shfl => (levels::<Shfl>(), i.field(Field::ShflMode)),
+        Op::Shfl => {
+            let mode = i.field(Field::ShflMode);
+            let levels = match mode {
+                UP => levels::<Shfl<UP>>(),
+                DOWN => levels::<Shfl<DOWN>>(),
+                BFLY => levels::<Shfl<BFLY>>(),
+                _ => levels::<Shfl<IDX>>(),
+            };
+            (levels, mode)
+        }
         Op::Vote => (levels::<Vote>(), i.field(Field::VoteMode)),
         Op::Match => (levels::<Match>(), i.field(Field::MatchMode)),
         Op::Match64 => (levels::<Match64>(), i.field(Field::MatchMode)),
@@ -222,12 +250,12 @@ mod tests {
     fn shuffles_clamp_at_segments() {
         // Segments of eight lanes: segment mask 0x18 in bits 8 to 12.
         let c = 0x1800;
-        assert_eq!(source_lane(ShflMode::Up, 9, 1, c), (8, true));
-        assert_eq!(source_lane(ShflMode::Up, 8, 1, c), (8, false));
-        assert_eq!(source_lane(ShflMode::Down, 14, 1, c | 31), (15, true));
-        assert_eq!(source_lane(ShflMode::Down, 15, 1, c | 31), (15, false));
-        assert_eq!(source_lane(ShflMode::Idx, 13, 2, c | 31), (10, true));
-        assert_eq!(source_lane(ShflMode::Bfly, 5, 1, 31), (4, true));
-        assert_eq!(source_lane(ShflMode::Up, 0, 1, 0), (0, false));
+        assert_eq!(source_lane(UP, 9, 1, c), (8, true));
+        assert_eq!(source_lane(UP, 8, 1, c), (8, false));
+        assert_eq!(source_lane(DOWN, 14, 1, c | 31), (15, true));
+        assert_eq!(source_lane(DOWN, 15, 1, c | 31), (15, false));
+        assert_eq!(source_lane(IDX, 13, 2, c | 31), (10, true));
+        assert_eq!(source_lane(BFLY, 5, 1, 31), (4, true));
+        assert_eq!(source_lane(UP, 0, 1, 0), (0, false));
     }
 }

@@ -1,9 +1,9 @@
 //! Single precision, double precision and the special functions.
 
 use super::{bodies, pick};
-use crate::lanes::{Pair, combine, compare, map1, map2, map3, map64_2, store32, store64};
+use crate::lanes::{Pair, Row, combine, compare, map1, map2, map3, map64_2, map64_3, store32};
 use crate::level::{Levels, levels};
-use crate::uop::Uop;
+use crate::uop::{Flow, Uop};
 use arith::{FCmp, FloatClass, MinMax, Mode, Round, bf16, f16, fp32, fp64, mufu};
 use isa::field::{self, Field};
 use isa::{Inst, Op};
@@ -153,10 +153,21 @@ bodies! {
         let x = u.aux;
         map2(l, u, |a, b| min_max(x, operand(x, 0, a), operand(x, 1, b)))
     };
-    Mufu<const F: u32> |l, u| map1(l, u, |a| special_function(F, a));
+    Mufu<const F: u32> |l, u| {
+        let mut r = [0; 32];
+        special_lanes(F, &mut r, &*l.row(u.a));
+        l.store(u.d, l.mask(u), &r);
+        Flow::Next
+    };
     MufuAny<const F: u32> |l, u| {
-        let x = u.aux;
-        map1(l, u, |a| special_function(F, operand(x, 0, a)))
+        let (x, a) = (u.aux, &*l.row(u.a));
+        let (mut r, mut changed): (Row, Row) = ([0; 32], [0; 32]);
+        for i in 0..32 {
+            changed[i] = operand(x, 0, a[i]);
+        }
+        special_lanes(F, &mut r, &changed);
+        l.store(u.d, l.mask(u), &r);
+        Flow::Next
     };
     Fdiv |l, u| {
         let x = u.aux;
@@ -175,27 +186,26 @@ bodies! {
         let (a, b) = (&*l.row(u.a), &*l.row(u.b));
         let answer = L::mask_of(|i| fp32::div_check(operand(x, 0, a[i]), operand(x, 1, b[i])));
         l.set_pred(u.pd[0], l.mask(u), answer);
-        crate::uop::Flow::Next
+        Flow::Next
     };
     Ftestp |l, u| {
         let what = class(u.aux >> 16);
         let a = &*l.row(u.a);
         let answer = L::mask_of(|i| fp32::testp(operand(u.aux, 0, a[i]), what));
         l.set_pred(u.pd[0], l.mask(u), answer);
-        crate::uop::Flow::Next
+        Flow::Next
     };
 
     Dadd |l, u| by_round!(u.aux, |R| map64_2(l, u, |a, b| fp64::add(a, b, R)));
     Dmul |l, u| by_round!(u.aux, |R| map64_2(l, u, |a, b| fp64::mul(a, b, R)));
     Dfma |l, u| {
-        let (a, b, c) = (Pair::at(l, u.a), Pair::at(l, u.b), Pair::at(l, u.c));
-        by_round!(u.aux, |R| store64(l, u, |i| fp64::fma(a.get(i), b.get(i), c.get(i), R)))
+        by_round!(u.aux, |R| map64_3(l, u, |a, b, c| fp64::fma(a, b, c, R)))
     };
     Dsetp<const CMP: u32> |l, u| {
         let (a, b) = (Pair::at(l, u.a), Pair::at(l, u.b));
         let answer = L::mask_of(|i| fp64::cmp(a.get(i), b.get(i), fcmp(CMP)));
         combine(l, u, answer);
-        crate::uop::Flow::Next
+        Flow::Next
     };
     Dmin |l, u| map64_2(l, u, fp64::min);
     Dmax |l, u| map64_2(l, u, fp64::max);
@@ -207,7 +217,7 @@ bodies! {
         let a = Pair::at(l, u.a);
         let answer = L::mask_of(|i| fp64::testp(a.get(i), what));
         l.set_pred(u.pd[0], l.mask(u), answer);
-        crate::uop::Flow::Next
+        Flow::Next
     };
     /// `MUFU` on one half: the upper half of the register is kept as the operation leaves it.
     MufuHalf |l, u| {
@@ -219,18 +229,18 @@ bodies! {
 
 /// The f32 functions, numbered as the field has them.
 #[inline(always)]
-fn special_function(f: u32, a: u32) -> u32 {
+fn special_lanes(f: u32, d: &mut Row, a: &Row) {
     match f {
-        0 => mufu::rcp(a),
-        1 => mufu::rsq(a),
-        2 => mufu::sqrt(a),
-        3 => mufu::sin(a),
-        4 => mufu::cos(a),
-        5 => mufu::lg2(a),
-        6 => mufu::ex2(a),
-        7 => mufu::tanh(a),
-        8 => mufu::rcp64h(a),
-        _ => mufu::rsq64h(a),
+        0 => mufu::rcp_lanes(d, a),
+        1 => mufu::rsq_lanes(d, a),
+        2 => mufu::sqrt_lanes(d, a),
+        3 => mufu::sin_lanes(d, a),
+        4 => mufu::cos_lanes(d, a),
+        5 => mufu::lg2_lanes(d, a),
+        6 => mufu::ex2_lanes(d, a),
+        7 => mufu::tanh_lanes(d, a),
+        8 => mufu::rcp64h_lanes(d, a),
+        _ => mufu::rsq64h_lanes(d, a),
     }
 }
 

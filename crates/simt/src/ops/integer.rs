@@ -1,7 +1,7 @@
 //! Integer arithmetic, logic, shifts and bit fields.
 
 use super::{bodies, pick};
-use crate::lanes::{DROPPED, Pair, combine, compare, map1, map2, map3, map4, map64_2, store32, store64};
+use crate::lanes::{DROPPED, Pair, combine, compare, map1, map2, map3, map4, map64_2, map_wide, store32, store64};
 use crate::level::{Levels, levels};
 use crate::uop::{Flow, Uop};
 use arith::bits::{self, Amount};
@@ -85,12 +85,10 @@ bodies! {
     ImadHiU |l, u| map3(l, u, w32::mad_hi_u);
     ImadHiS |l, u| map3(l, u, w32::mad_hi_s);
     ImadWideU |l, u| {
-        let (a, b, c) = (&*l.row(u.a), &*l.row(u.b), Pair::at(l, u.c));
-        store64(l, u, |i| w32::mad_wide_u(a[i], b[i], c.get(i)))
+        map_wide(l, u, w32::mad_wide_u)
     };
     ImadWideS |l, u| {
-        let (a, b, c) = (&*l.row(u.a), &*l.row(u.b), Pair::at(l, u.c));
-        store64(l, u, |i| w32::mad_wide_s(a[i], b[i], c.get(i)))
+        map_wide(l, u, w32::mad_wide_s)
     };
     Lea |l, u| {
         let shift = u.aux & 31;

@@ -1,7 +1,7 @@
 //! Moves, selection, permutes.
 
 use super::{bodies, pick};
-use crate::lanes::{FULL, map3, store32};
+use crate::lanes::{FULL, map3, store32, zip};
 use crate::level::{Levels, levels};
 use crate::uop::{Flow, Uop};
 use arith::bits::{self, Prmt as Mode};
@@ -34,8 +34,10 @@ bodies! {
             l.store(u.d, l.mask(u), &a);
             return Flow::Next;
         }
-        let (a, b) = (&*l.row(u.a), &*l.row(u.b));
-        store32(l, u, |i| if p >> i & 1 != 0 { a[i] } else { b[i] })
+        let mut r = *l.row(u.b);
+        zip::blend(&mut r, p, &*l.row(u.a));
+        l.store(u.d, l.mask(u), &r);
+        Flow::Next
     };
     Prmt<const M: u32> |l, u| map3(l, u, |a, b, c| bits::prmt(a, c, b, prmt_mode(M)));
     ActMask |l, u| {
