@@ -38,7 +38,7 @@ fn signed(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Launches every entry with zeros and a buffer's address for arguments. Faults are fine, panics are not.
-fn run(image: driver::Image) {
+pub fn run(image: driver::Image) {
     // Whatever a damaged program declares, it must not take the host's memory.
     let wanted: u64 = image.variables.iter().map(|v| v.size).fold(0, u64::saturating_add);
     let Ok(device) = Device::with_memory(64 << 20) else { return };
@@ -79,7 +79,8 @@ impl Mutator {
         driver::init::splitmix(0x57ee1, self.0)
     }
 
-    fn below(&mut self, n: usize) -> usize {
+    /// A number below `n`.
+    pub fn below(&mut self, n: usize) -> usize {
         (self.next() % n.max(1) as u64) as usize
     }
 

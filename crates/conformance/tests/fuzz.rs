@@ -1,8 +1,13 @@
 //! A bounded run of the fuzz targets on seeded mutations: no input may panic or hang.
 
-use conformance::fuzz::{Mutator, image, ptx_text};
-use driver::{CompileOptions, Source};
+use conformance::fuzz::{Mutator, image, ptx_text, run};
+use driver::{CompileOptions, Image, Source};
 use std::path::Path;
+
+/// Mutations of each test; `FUZZ_ROUNDS` asks for more.
+fn rounds() -> usize {
+    std::env::var("FUZZ_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(3000)
+}
 
 fn corpus() -> Vec<Vec<u8>> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
@@ -10,7 +15,10 @@ fn corpus() -> Vec<Vec<u8>> {
         "main/ptx/saxpy.ptx",
         "main/ptx/reduce_shuffle.ptx",
         "main/ptx/bfs_level.ptx",
+        "main/ptx/blackscholes.ptx",
+        "main/ptx/matmul_tiled.ptx",
         "sweep/ptx/const_divergent.ptx",
+        "sweep/ptx/mix_shuffle.ptx",
     ]
     .iter()
     .map(|name| std::fs::read(data.join(name)).expect("test data"))
@@ -21,28 +29,51 @@ fn corpus() -> Vec<Vec<u8>> {
 fn damaged_ptx() {
     let corpus = corpus();
     let mut mutator = Mutator::new(1);
-    for n in 0..400 {
+    for n in 0..rounds() {
         let text = &corpus[n % corpus.len()];
         ptx_text(&mutator.mutate(text, &corpus[(n + 1) % corpus.len()]));
     }
 }
 
+fn images() -> Vec<Image> {
+    let compiled = |text: &Vec<u8>| {
+        let source = Source::new("corpus.ptx", text.as_slice());
+        driver::compile(&source, &CompileOptions::default()).unwrap_or_else(|e| panic!("{e}"))
+    };
+    corpus().iter().map(compiled).collect()
+}
+
 #[test]
 fn damaged_images() {
-    let images: Vec<Vec<u8>> = corpus()
-        .iter()
-        .map(|text| {
-            let source = Source::new("corpus.ptx", text.as_slice());
-            let image =
-                driver::compile(&source, &CompileOptions::default()).unwrap_or_else(|e| panic!("{e}"));
-            image.to_bytes().expect("encodable")
-        })
-        .collect();
+    let images: Vec<Vec<u8>> = images().iter().map(|i| i.to_bytes().expect("encodable")).collect();
     let mut mutator = Mutator::new(2);
-    for n in 0..400 {
+    for n in 0..rounds() {
         let from = &images[n % images.len()];
         let mut bytes = from[..20].to_vec();
         bytes.extend(mutator.mutate(&from[20..], &images[(n + 1) % images.len()][20..]));
         image(&bytes);
     }
+}
+
+/// Images whose form is right and whose code is not: single bits of instruction words are flipped.
+#[test]
+fn damaged_code() {
+    let images = images();
+    let mut mutator = Mutator::new(3);
+    let mut ran = 0;
+    for n in 0..rounds() {
+        let mut damaged = images[n % images.len()].clone();
+        for _ in 0..=mutator.below(3) {
+            let at = mutator.below(damaged.code.len());
+            let word = damaged.code[at].encode().expect("encodable") ^ 1 << mutator.below(128);
+            if let Ok(inst) = isa::Inst::decode(word) {
+                damaged.code[at] = inst;
+            }
+        }
+        if damaged.validate().is_ok() {
+            ran += 1;
+            run(damaged);
+        }
+    }
+    assert!(ran * 4 > rounds(), "only {ran} of {} programs were valid", rounds());
 }
