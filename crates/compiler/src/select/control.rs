@@ -27,7 +27,10 @@ impl Selector<'_> {
             return self.fail("local variables take more than a thread can have");
         }
         self.out.frame_bytes = (at as u32).next_multiple_of(16);
-        self.out.uses_stack = at > 0;
+        // A device function leaves its caller's stack pointer alone, and a caller hands one on.
+        let calls = f.layout.iter().flat_map(|&b| &f.block(b).insts);
+        let calls = calls.into_iter().any(|&i| matches!(f.inst(i).op, Op::Call(_) | Op::CallIndirect));
+        self.out.uses_stack = at > 0 || f.kind == FunctionKind::Device || calls;
         let dynamic = f
             .layout
             .iter()

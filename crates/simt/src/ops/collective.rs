@@ -155,9 +155,9 @@ bodies! {
             }
         } else {
             for i in 0..32 {
-                // A lane that does not take part has nothing to give.
-                let j = if m >> (from[i] & 31) & 1 != 0 { from[i] as usize & 31 } else { i };
-                r[i] = a[j];
+                // PTX leaves open what a lane that does not take part gives; the H200 gives zero.
+                let j = from[i] & 31;
+                r[i] = if m >> j & 1 != 0 { a[j as usize] } else { 0 };
             }
         }
         l.store(u.d, m, &r);
