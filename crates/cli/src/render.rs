@@ -1,6 +1,7 @@
 //! Problems as text for people: message, file, line, the place marked, and what to do.
 
 use ariadne::{CharSet, Color, Config, IndexType, Label, Report, ReportKind, Source};
+use driver::launch::triple;
 use driver::problem::{Problem, Problems, Severity};
 use driver::{FaultReport, LaunchError};
 use std::io::IsTerminal;
@@ -105,7 +106,6 @@ pub fn launch_error(error: &LaunchError, program: &driver::Source, colour: bool)
 }
 
 fn fault(report: &FaultReport, program: &driver::Source, colour: bool) -> String {
-    let triple = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
     let message = format!("kernel {}: {}", report.kernel, report.message);
     let span = program.line_span(report.ptx_line as usize).filter(|_| report.ptx_line > 0);
     let mut out = match span {

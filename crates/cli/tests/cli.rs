@@ -196,7 +196,17 @@ fn faults_name_kernel_line_thread_and_address() {
 fn endless_kernels_can_be_ended() {
     let output =
         run_body("endless", "again:\nadd.u32 %r1, %r1, 1;\nbra again;", &["--max-instructions", "100000"]);
-    expect(&output, 1, &["kernel k", "100000 warp instructions", "--max-instructions"]);
+    expect(
+        &output,
+        1,
+        &[
+            "kernel k",
+            "100000 warp instructions",
+            "PTX line 1",
+            "thread (0, 0, 0) of CTA (",
+            "--max-instructions",
+        ],
+    );
 }
 
 #[test]

@@ -131,7 +131,8 @@ impl FaultReport {
     }
 }
 
-fn triple([x, y, z]: [u32; 3]) -> String {
+/// `(x, y, z)`.
+pub fn triple([x, y, z]: [u32; 3]) -> String {
     format!("({x}, {y}, {z})")
 }
 

@@ -1,7 +1,7 @@
 //! A program loaded on a device: its variables have addresses, its kernels can be launched.
 
 use crate::device::Device;
-use crate::launch::{Dim, FaultReport, LaunchError, LaunchOptions, LaunchStats};
+use crate::launch::{Dim, FaultReport, LaunchError, LaunchOptions, LaunchStats, triple};
 use crate::limits::{self, Part, Refusal};
 use crate::problem::{Problem, Problems};
 use isa::Image;
@@ -80,17 +80,29 @@ impl Module {
             Err(simt::LaunchError::Fault(fault)) => {
                 Err(LaunchError::Fault(Box::new(FaultReport::new(entry, self.image(), &fault))))
             }
-            Err(simt::LaunchError::TooLong(limit)) => {
-                Err(LaunchError::TooManyInstructions { kernel: kernel(), limit, place: None })
+            Err(simt::LaunchError::TooLong(limit, at)) => {
+                Err(LaunchError::TooManyInstructions { kernel: kernel(), limit, place: self.place(at) })
             }
-            Err(simt::LaunchError::Cancelled) => Err(LaunchError::Cancelled {
+            Err(simt::LaunchError::Cancelled(at)) => Err(LaunchError::Cancelled {
                 kernel: kernel(),
                 ctas_done: done.load(Ordering::Relaxed),
                 ctas: dim.ctas(),
-                place: None,
+                place: self.place(at),
             }),
             Err(other) => Err(LaunchError::Engine(format!("kernel {entry}: {other}"))),
         }
+    }
+
+    /// Where a launch was: line, thread and CTA.
+    fn place(&self, at: Option<simt::Whereabouts>) -> Option<String> {
+        let at = at?;
+        let place = self.image().place(at.pc);
+        let line = match (place.frames.first(), place.ptx_line) {
+            (Some((file, line, _)), _) => format!("{file}:{line}"),
+            (None, 0) => format!("{:#x}", at.pc.0),
+            (None, line) => format!("PTX line {line}"),
+        };
+        Some(format!("{line}, thread {} of CTA {}", triple(at.thread), triple(at.cta)))
     }
 
     fn no_such_entry(&self, name: &str) -> Refusal {

@@ -39,6 +39,6 @@ pub use launch::{Launch, Shape};
 pub use level::Isa;
 pub use memory::{Memory, MemoryError};
 pub use program::{Kernel, LoadError, Program};
-pub use runner::{LaunchError, Options, Stats, run, run_launch};
+pub use runner::{LaunchError, Options, Stats, Whereabouts, run, run_launch};
 pub use step::{Effect, Step};
 pub use warp::{Env, Stop, Warp};

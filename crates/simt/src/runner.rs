@@ -15,6 +15,7 @@ use crate::memory::{Bounds, Memory};
 use crate::program::Program;
 use crate::special::Place;
 use crate::warp::{Env, Stop, Warp};
+use isa::Pc;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -95,9 +96,18 @@ pub enum LaunchError {
     /// The shape or the arguments do not fit the kernel or the machine.
     Invalid(String),
     Fault(Box<Fault>),
-    /// More warp instructions than allowed.
-    TooLong(u64),
-    Cancelled,
+    /// More warp instructions than this; where a warp was when the launch ended.
+    TooLong(u64, Option<Whereabouts>),
+    /// Somebody asked for it.
+    Cancelled(Option<Whereabouts>),
+}
+
+/// A thread and the instruction it would execute next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Whereabouts {
+    pub pc: Pc,
+    pub cta: [u32; 3],
+    pub thread: [u32; 3],
 }
 
 impl fmt::Display for LaunchError {
@@ -106,8 +116,8 @@ impl fmt::Display for LaunchError {
             LaunchError::NoEntry(name) => write!(f, "no entry function is called `{name}`"),
             LaunchError::Invalid(why) => write!(f, "{why}"),
             LaunchError::Fault(fault) => write!(f, "{fault}"),
-            LaunchError::TooLong(n) => write!(f, "more than {n} warp instructions"),
-            LaunchError::Cancelled => write!(f, "cancelled"),
+            LaunchError::TooLong(n, _) => write!(f, "more than {n} warp instructions"),
+            LaunchError::Cancelled(_) => write!(f, "cancelled"),
         }
     }
 }
@@ -123,7 +133,8 @@ pub fn run(
     memory: &Memory,
     options: &Options,
 ) -> Result<Stats, LaunchError> {
-    let kernel = program.kernel(entry, options.level).ok_or_else(|| LaunchError::NoEntry(entry.to_string()))?;
+    let kernel =
+        program.kernel(entry, options.level).ok_or_else(|| LaunchError::NoEntry(entry.to_string()))?;
     let launch = Launch::new(program, kernel, shape, params, memory)?;
     run_launch(&launch, memory, options)
 }
@@ -164,7 +175,7 @@ pub fn run_launch(launch: &Launch, memory: &Memory, options: &Options) -> Result
     match state.error {
         Some((_, error)) => Err(error),
         None if stats.warp_instructions > options.max_instructions => {
-            Err(LaunchError::TooLong(options.max_instructions))
+            Err(LaunchError::TooLong(options.max_instructions, None))
         }
         None => Ok(stats),
     }
@@ -230,7 +241,13 @@ impl<'a> Shared<'a> {
     }
 
     /// Every warp of a CTA runs for a quantum.
-    fn pass(&self, slot: &mut Slot, bounds: &mut [Bounds], counts: &mut Option<Vec<u64>>, quantum: u64) -> Pass {
+    fn pass(
+        &self,
+        slot: &mut Slot,
+        bounds: &mut [Bounds],
+        counts: &mut Option<Vec<u64>>,
+        quantum: u64,
+    ) -> Pass {
         let mut env = Env {
             launch: self.launch,
             memory: self.memory,
@@ -252,7 +269,7 @@ impl<'a> Shared<'a> {
                 Stop::Fault(fault) => return Pass::Error(LaunchError::Fault(fault)),
             }
             ran += warp.executed - before;
-            if let Some(error) = self.check(slot.linear, warp.executed - before) {
+            if let Some(error) = self.check(slot.linear, warp.executed - before, || warp.whereabouts(&env)) {
                 return Pass::Error(error);
             }
         }
@@ -270,14 +287,14 @@ impl<'a> Shared<'a> {
     }
 
     /// Whether the launch goes on; counts instructions of warps that run long.
-    fn check(&self, linear: u64, ran: u64) -> Option<LaunchError> {
+    fn check(&self, linear: u64, ran: u64, at: impl FnOnce() -> Option<Whereabouts>) -> Option<LaunchError> {
         let total = self.executed.fetch_add(ran, Ordering::Relaxed) + ran;
         if total > self.options.max_instructions {
-            return Some(LaunchError::TooLong(self.options.max_instructions));
+            return Some(LaunchError::TooLong(self.options.max_instructions, at()));
         }
         let cancelled = self.options.cancel.is_some_and(|c| c.load(Ordering::Relaxed));
         // A lower CTA has failed: what this one does is of no interest.
-        (cancelled || linear > self.stop.load(Ordering::Relaxed)).then_some(LaunchError::Cancelled)
+        (cancelled || linear > self.stop.load(Ordering::Relaxed)).then(|| LaunchError::Cancelled(at()))
     }
 
     /// Hands over what a CTA that ended wrote, and counts it.
@@ -287,7 +304,9 @@ impl<'a> Shared<'a> {
             stats.warp_instructions += warp.executed;
             stats.thread_instructions += warp.thread_executed;
         }
-        if let Some(progress) = self.options.progress {
+        if let Some(progress) = self.options.progress
+            && error.is_none()
+        {
             progress.fetch_add(1, Ordering::Relaxed);
         }
         if error.is_none() && !self.launch.kernel.uses_printf {
@@ -303,7 +322,10 @@ impl<'a> Shared<'a> {
             }
         }
         state.output.insert(linear, std::mem::take(&mut slot.cta.output));
-        while let Some(text) = { let turn = state.turn; state.output.remove(&turn) } {
+        while let Some(text) = {
+            let turn = state.turn;
+            state.output.remove(&turn)
+        } {
             state.turn += 1;
             if let Some(sink) = self.options.output
                 && !text.is_empty()
@@ -405,6 +427,16 @@ impl Warp {
         }
         self.bind(env);
         self.release(env)
+    }
+
+    /// Where the warp is, by one of its threads.
+    fn whereabouts(&self, env: &Env) -> Option<Whereabouts> {
+        let (pc, mask) = match self.pc() {
+            Some(pc) => (pc, self.active()),
+            None => self.waiting()?,
+        };
+        let thread = crate::special::thread(env.cta.block, 32 * self.lanes.warp + mask.trailing_zeros());
+        Some(Whereabouts { pc, cta: env.cta.index, thread })
     }
 
     /// The fault of a warp that waits for ever.
