@@ -145,6 +145,10 @@ impl Emitter<'_> {
                 FrameImm::Size => bits.wrapping_add(self.a.frame_bytes),
                 FrameImm::NegSize => bits.wrapping_sub(self.a.frame_bytes),
             });
+            // Without a frame the callee's starts where this one would.
+            if i.op == Op::Iadd3 && i.src[1] == Src::imm(0) && i.src[0] == Src::reg(i.dst) {
+                return;
+            }
         }
         let at = self.code.insts.len() as u32;
         match m.target {

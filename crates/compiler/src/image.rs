@@ -98,10 +98,12 @@ fn function(
     debug_assert_eq!(ir::validate(m).map_err(|e| format!("{e}")), Ok(()));
     let f = m.function(id);
     let loops = Loops::new(f, &DomTree::new(f));
-    let depth: Vec<u32> = (0..f.blocks.len())
-        .map(|b| loops.innermost(ir::Block::new(b)).map_or(0, |l| loops.get(l).depth))
-        .collect();
-    let mut mir = select::select(m, id, f, places, &convergence, &depth)?;
+    let blocks = || (0..f.blocks.len()).map(ir::Block::new);
+    let nesting = select::Nesting {
+        depth: blocks().map(|b| loops.innermost(b).map_or(0, |l| loops.get(l).depth)).collect(),
+        before_loops: blocks().map(|b| before_loops(&loops, b)).collect(),
+    };
+    let mut mir = select::select(m, id, f, places, &convergence, &nesting)?;
     let limit = register_limit(&f.launch, options);
     let allocation = allocate::allocate(&mut mir, limit).map_err(|e| CompileError::at(m, f, f.loc, e))?;
     if cfg!(debug_assertions)
@@ -113,6 +115,15 @@ fn function(
     need.frame_bytes = allocation.frame_bytes;
     need.shared_bytes = if f.kind == FunctionKind::Entry { places.shared_bytes[id.index()] } else { 0 };
     Ok(emit::emit(&mir, &allocation, f.kind, f.loc))
+}
+
+/// The preheader of the outermost loop around a block.
+fn before_loops(loops: &Loops, b: ir::Block) -> Option<ir::Block> {
+    let mut at = loops.innermost(b)?;
+    while let Some(parent) = loops.get(at).parent {
+        at = parent;
+    }
+    loops.get(at).preheader
 }
 
 /// Registers a thread of the function may have.

@@ -42,7 +42,7 @@ pub fn allocate(f: &mut MFunction, limit: u32) -> Result<Allocation, String> {
                 if spills.is_empty() {
                     break;
                 }
-                spill::spill(f, &spills);
+                spill::spill(f, &spills, &live);
                 short.resize(f.classes.len(), true);
             }
         }

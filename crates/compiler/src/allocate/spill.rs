@@ -1,8 +1,48 @@
 //! Moves virtual registers to memory, predicates to words; a value that one move makes is made again instead.
 
+use super::coalesce::overlap;
+use super::liveness::Live;
 use crate::mir::{Class, MFunction, MInst, MSrc, MTerm, PSrc, Sub, VReg};
 use isa::field::{Cmp, Sign, Width};
 use isa::{Op, Src};
+
+/// A place in the frame and what lives there.
+struct Slot {
+    at: u32,
+    units: u32,
+    ranges: Vec<(u32, u32)>,
+}
+
+/// Offset of a slot for `r`: one whose owners never live when `r` does, or a new one.
+fn slot(f: &mut MFunction, r: VReg, live: &Live, slots: &mut Vec<Slot>) -> u32 {
+    let units = f.class(r).units();
+    let mut own = Vec::new();
+    for u in live.units(f, r) {
+        own = cover(&own, &live.ranges[u]);
+    }
+    if let Some(s) = slots.iter_mut().find(|s| s.units == units && !overlap(&s.ranges, &own)) {
+        s.ranges = cover(&s.ranges, &own);
+        return s.at;
+    }
+    let at = f.frame_bytes.next_multiple_of(4 * units);
+    f.frame_bytes = at + 4 * units;
+    slots.push(Slot { at, units, ranges: own });
+    at
+}
+
+/// All points of two ascending lists, as one.
+fn cover(a: &[(u32, u32)], b: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    let mut all = [a, b].concat();
+    all.sort_unstable();
+    let mut out: Vec<(u32, u32)> = Vec::with_capacity(all.len());
+    for r in all {
+        match out.last_mut() {
+            Some(last) if last.1 >= r.0 => last.1 = last.1.max(r.1),
+            _ => out.push(r),
+        }
+    }
+    out
+}
 
 #[derive(Clone, Copy)]
 enum Home {
@@ -14,7 +54,8 @@ enum Home {
     Again([MSrc; 4]),
 }
 
-pub fn spill(f: &mut MFunction, regs: &[VReg]) {
+pub fn spill(f: &mut MFunction, regs: &[VReg], live: &Live) {
+    let mut slots: Vec<Slot> = Vec::new();
     let mut homes: Vec<Option<Home>> = vec![None; f.classes.len()];
     let sources = single_moves(f);
     for &r in regs {
@@ -24,9 +65,7 @@ pub fn spill(f: &mut MFunction, regs: &[VReg]) {
         } else if let Some(words) = sources[r.index()] {
             Home::Again(words)
         } else {
-            let bytes = 4 * class.units();
-            let at = f.frame_bytes.next_multiple_of(bytes);
-            f.frame_bytes = at + bytes;
+            let at = slot(f, r, live, &mut slots);
             f.uses_stack = true;
             Home::Frame(at)
         });
@@ -153,14 +192,13 @@ fn rewrite(f: &mut MFunction, homes: &[Option<Home>], i: &mut MInst, out: &mut V
     for &(r, at, width) in &stores {
         match home(r) {
             Some(Home::Frame(base)) => {
-                for (n, width, words) in parts(at, width) {
+                for (n, width) in parts(at, width) {
                     let mut m = MInst::new(Op::Stl)
                         .a(MSrc::reg(Sub { reg: f.sp, at: 0 }))
                         .b(MSrc::imm(base + 4 * u32::from(n)))
                         .c(MSrc::reg(Sub { reg: temp(r), at: n }))
                         .with(width);
                     m.loc = i.loc;
-                    let _ = words;
                     out.push(m);
                 }
             }
@@ -176,8 +214,8 @@ fn rewrite(f: &mut MFunction, homes: &[Option<Home>], i: &mut MInst, out: &mut V
     }
 }
 
-/// Words `at..at + width` as accesses that are aligned in the register: first word, width, how many words.
-fn parts(at: u8, width: u32) -> smallvec::SmallVec<[(u8, Width, u8); 4]> {
+/// Words `at..at + width` as accesses that are aligned in the register: first word and width.
+fn parts(at: u8, width: u32) -> smallvec::SmallVec<[(u8, Width); 4]> {
     let mut parts = smallvec::SmallVec::new();
     let (mut n, end) = (at, at + width as u8);
     while n < end {
@@ -186,7 +224,7 @@ fn parts(at: u8, width: u32) -> smallvec::SmallVec<[(u8, Width, u8); 4]> {
             2.. if n % 2 == 0 => (Width::B64, 2),
             _ => (Width::B32, 1),
         };
-        parts.push((n, width, words));
+        parts.push((n, width));
         n += words;
     }
     parts
@@ -200,7 +238,7 @@ fn load(f: &MFunction, home: Home, to: Sub, at: u8, width: u32, loc: ir::LocId, 
     };
     match home {
         Home::Frame(base) => {
-            for (n, width, _) in parts(at, width) {
+            for (n, width) in parts(at, width) {
                 push(
                     MInst::new(Op::Ldl)
                         .dst(Sub { reg: to.reg, at: n })

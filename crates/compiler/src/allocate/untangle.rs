@@ -14,9 +14,14 @@ pub fn untangle(f: &mut MFunction) {
         if f.blocks[b].depth == 0 {
             continue;
         }
-        let from = if f.blocks[b].insts.iter().all(|i| i.as_copy().is_some()) { only_predecessor(f, b) } else { Some(b) };
+        let from = if f.blocks[b].insts.iter().all(|i| i.as_copy().is_some()) {
+            only_predecessor(f, b)
+        } else {
+            Some(b)
+        };
         let Some(from) = from else { continue };
-        copies.extend(f.blocks[b].insts.iter().filter_map(MInst::as_copy).map(|(to, value)| (from, to, value)));
+        copies
+            .extend(f.blocks[b].insts.iter().filter_map(MInst::as_copy).map(|(to, value)| (from, to, value)));
     }
     for (b, old, new) in copies {
         separate(&mut f.blocks[b].insts, old, new);
@@ -30,7 +35,7 @@ fn only_predecessor(f: &MFunction, b: usize) -> Option<usize> {
 }
 
 /// Brings the reads of `old` in front of the write of `new`.
-fn separate(insts: &mut Vec<MInst>, old: Sub, new: Sub) {
+fn separate(insts: &mut [MInst], old: Sub, new: Sub) {
     let writes_new = |i: &MInst| i.written().is_some_and(|(s, w)| covers(s, w, new));
     let mut made = insts.iter().enumerate().filter(|(_, i)| writes_new(i));
     let (Some((at, _)), None) = (made.next(), made.next()) else { return };
@@ -77,7 +82,11 @@ fn has_effect(i: &MInst) -> bool {
 fn disturbs(a: &MInst, b: &MInst) -> bool {
     let mut hit = false;
     if let Some((d, w)) = a.written() {
-        let touches = |s: Sub, width: u32| s.reg == d.reg && u32::from(s.at) < u32::from(d.at) + w && u32::from(d.at) < u32::from(s.at) + width;
+        let touches = |s: Sub, width: u32| {
+            s.reg == d.reg
+                && u32::from(s.at) < u32::from(d.at) + w
+                && u32::from(d.at) < u32::from(s.at) + width
+        };
         b.for_each_read(|s, width| hit |= touches(s, width));
         hit |= b.written().is_some_and(|(s, width)| touches(s, width));
     }

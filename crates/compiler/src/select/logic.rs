@@ -241,16 +241,30 @@ impl Selector<'_> {
     }
 
     /// One LOP3; a table that ignores its inputs or passes one on is a move.
-    fn lop3(&mut self, d: Sub, mut leaves: smallvec::SmallVec<[MSrc; 3]>, table: u8) {
+    fn lop3(&mut self, d: Sub, mut leaves: smallvec::SmallVec<[MSrc; 3]>, mut table: u8) {
         leaves.resize(3, MSrc::ZERO);
-        self.push(
-            MInst::new(M::Lop3)
-                .dst(d)
-                .a(leaves[0])
-                .b(leaves[1])
-                .c(leaves[2])
-                .num(Field::Lut, u32::from(table)),
-        );
+        for (n, leaf) in leaves.iter_mut().enumerate() {
+            // Inputs that are all zeros or all ones choose half of the table.
+            let (ones, up) = (INPUT[n], 4 >> n);
+            let (with, without) = (table & ones, table & !ones);
+            match leaf.imm_bits() {
+                Some(0) => table = without | without << up,
+                Some(u32::MAX) => (table, *leaf) = (with | with >> up, MSrc::ZERO),
+                _ => {}
+            }
+        }
+        let source = match table {
+            0 => Some(MSrc::ZERO),
+            0xff => Some(MSrc::imm(u32::MAX)),
+            _ => INPUT.iter().position(|&t| t == table).map(|n| leaves[n]),
+        };
+        match source {
+            Some(source) => self.mov(d, source),
+            None => {
+                let i = MInst::new(M::Lop3).dst(d).a(leaves[0]).b(leaves[1]).c(leaves[2]);
+                self.push(i.num(Field::Lut, u32::from(table)));
+            }
+        }
     }
 
     /// Predicate logic: a comparison that nobody else reads combines in its own instruction.

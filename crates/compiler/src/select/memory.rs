@@ -378,9 +378,9 @@ impl Selector<'_> {
             _ => AtomOrder::Relaxed,
         });
         let per = if atom.wide { 2 } else { 1 };
-        m.src[2] = MSrc::reg(self.datum(&data[..per])?);
+        m.src[2] = self.datum(&data[..per])?;
         if data.len() > per {
-            m.e = Some(self.datum(&data[per..])?);
+            m.e = self.datum(&data[per..])?.reg;
         }
         m.guard = guard;
         if atom.wide {
@@ -406,17 +406,20 @@ impl Selector<'_> {
         Ok(())
     }
 
-    /// Data of an atomic in registers: a word, a pair, or a quad of two pairs.
-    fn datum(&mut self, values: &[Value]) -> Result<Sub> {
+    /// Data of an atomic in registers: a word (RZ for zero), a pair, or a quad of two pairs.
+    fn datum(&mut self, values: &[Value]) -> Result<MSrc> {
         match values {
-            [v] if self.f.ty(*v) == Type::B64 => self.pair_reg(*v),
-            [v] => self.reg(*v),
+            [v] if self.f.ty(*v) == Type::B64 => Ok(MSrc::reg(self.pair_reg(*v)?)),
+            [v] => {
+                let s = self.src(*v)?;
+                Ok(if s.is_zero() { s } else { MSrc::reg(self.in_register(s)) })
+            }
             _ => {
                 let t = self.temp(Class::Quad);
                 for (n, &v) in values.iter().enumerate() {
                     self.copy_value(t.word(2 * n as u8), v)?;
                 }
-                Ok(t)
+                Ok(MSrc::reg(t))
             }
         }
     }

@@ -41,6 +41,9 @@ enum Literal {
     Const { bank: u8, offset: u16, pair: bool },
 }
 
+/// Words of literals that may live through loops.
+const MAX_HOISTED: u32 = 12;
+
 pub struct Selector<'a> {
     m: &'a Module,
     f: &'a Function,
@@ -59,6 +62,12 @@ pub struct Selector<'a> {
     /// What the current instruction became.
     seq: Vec<MInst>,
     literals: HashMap<Literal, VReg>,
+    /// The block before the outermost loop around each block.
+    before_loops: &'a [Option<Block>],
+    /// Literals that loops use, made before them.
+    hoisted: HashMap<Block, HashMap<Literal, VReg>>,
+    /// Words of hoisted literals: they live long, so there is a limit.
+    hoisted_words: u32,
     block: Block,
     loc: LocId,
     /// Byte offset of each frame variable.
@@ -73,17 +82,25 @@ pub struct Selector<'a> {
     number: Vec<usize>,
 }
 
-/// Selects a function. `depth` is how many loops each block is in.
+/// How blocks lie in loops.
+pub struct Nesting {
+    /// How many loops each block is in.
+    pub depth: Vec<u32>,
+    /// The block before the outermost loop around each block.
+    pub before_loops: Vec<Option<Block>>,
+}
+
+/// Selects a function.
 pub fn select(
     m: &Module,
     id: FuncId,
     f: &Function,
     places: &mut Places,
     convergence: &Convergence,
-    depth: &[u32],
+    nesting: &Nesting,
 ) -> std::result::Result<MFunction, CompileError> {
-    Selector::new(m, id, f, places, convergence)
-        .run(depth)
+    Selector::new(m, id, f, places, convergence, &nesting.before_loops)
+        .run(&nesting.depth)
         .map_err(|p| CompileError::at(m, f, p.loc, p.message))
 }
 
@@ -94,6 +111,7 @@ impl<'a> Selector<'a> {
         f: &'a Function,
         places: &'a mut Places,
         convergence: &'a Convergence,
+        before_loops: &'a [Option<Block>],
     ) -> Self {
         let (mut uses, mut sums) = (vec![0; f.values.len()], vec![0; f.values.len()]);
         let mut home = vec![None; f.insts.len()];
@@ -123,6 +141,9 @@ impl<'a> Selector<'a> {
             home,
             seq: Vec::new(),
             literals: HashMap::new(),
+            before_loops,
+            hoisted: HashMap::new(),
+            hoisted_words: 0,
             block: f.entry(),
             loc: f.loc,
             slots: Vec::new(),
@@ -159,7 +180,7 @@ impl<'a> Selector<'a> {
 
     fn block(&mut self, b: Block) -> Result<()> {
         self.block = b;
-        self.literals.clear();
+        self.literals = self.hoisted.remove(&b).unwrap_or_default();
         let at = self.number[b.index()];
         let mut reversed: Vec<MInst> = Vec::new();
         let data = self.f.block(b);
@@ -262,19 +283,20 @@ impl<'a> Selector<'a> {
 
     /// Appends an instruction; sources that the word has no room for go through registers.
     fn push(&mut self, mut i: MInst) {
+        let is_pair = |i: &MInst, k: usize| {
+            i.inst.op.row().roles.iter().any(|&r| {
+                use isa::Role::{A2, AFrom, B2, C2};
+                matches!((r, k), (A2 | AFrom, 0) | (B2, 1) | (C2, 2)) && i.inst.width(r) == 2
+            })
+        };
         let mut wide: smallvec::SmallVec<[usize; 3]> =
             [1, 2, 0].into_iter().filter(|&k| i.src[k].is_wide()).collect();
+        // A pair of words keeps its place: a word is cheaper to make.
+        wide.sort_by_key(|&k| !is_pair(&i, k));
         while wide.len() > 1 {
             if let Some(k) = wide.pop() {
-                let pair = i.inst.op.row().roles.iter().any(|&r| {
-                    let here = matches!(
-                        (r, k),
-                        (isa::Role::A2 | isa::Role::AFrom, 0) | (isa::Role::B2, 1) | (isa::Role::C2, 2)
-                    );
-                    here && i.inst.width(r) == 2
-                });
                 let s = i.src[k];
-                let sub = if pair { self.literal_pair(s) } else { self.in_register(s.plain()) };
+                let sub = if is_pair(&i, k) { self.literal_pair(s) } else { self.in_register(s.plain()) };
                 i.src[k] = MSrc { src: isa::Src { operand: isa::Operand::None, ..s.src }, reg: Some(sub) };
             }
         }
@@ -293,14 +315,22 @@ impl<'a> Selector<'a> {
     }
 
     fn literal(&mut self, literal: Literal, class: Class) -> Sub {
-        let reg = match self.literals.get(&literal) {
-            Some(&reg) => reg,
-            None => {
-                let reg = self.out.new_reg(class);
-                self.literals.insert(literal, reg);
-                reg
+        let before = self.before_loops[self.block.index()]
+            .and_then(|b| self.hoisted.get(&b))
+            .and_then(|h| h.get(&literal));
+        if let Some(&reg) = self.literals.get(&literal).or(before) {
+            return Sub { reg, at: 0 };
+        }
+        let reg = self.out.new_reg(class);
+        match self.before_loops[self.block.index()] {
+            Some(before) if self.hoisted_words + class.units() <= MAX_HOISTED => {
+                self.hoisted_words += class.units();
+                self.hoisted.entry(before).or_default().insert(literal, reg);
             }
-        };
+            _ => {
+                self.literals.insert(literal, reg);
+            }
+        }
         Sub { reg, at: 0 }
     }
 
