@@ -1,4 +1,5 @@
-//! Whole kernels give the bytes that an H200 gave: 14 programs, 55 small ones that lean on one mechanism each.
+//! Whole kernels give the bytes that an H200 gave: 14 programs, 55 small ones that lean on one mechanism each, 41 that lean on
+//! one feature of the language each.
 
 use conformance::kernels::{Outcome, load, run};
 use std::path::Path;
@@ -25,6 +26,12 @@ fn programs() {
 #[test]
 fn sweep() {
     all_match("sweep");
+}
+
+/// One language feature each: calls, recursion, function pointers, local arrays, atomics, locks, library math, ...
+#[test]
+fn features() {
+    all_match("features");
 }
 
 #[test]

@@ -1,0 +1,1 @@
+extern "C" __global__ void alloca_vla(int* o,const int* a){int i = blockIdx.x * blockDim.x + threadIdx.x; int* p=(int*)malloc(64); int r=-1; if(p){ for(int j=0;j<16;j++) p[j]=a[(i+j)&255]; r=0; for(int j=0;j<16;j++) r=r*3+p[15-j]; free(p);} o[i]=r; }

@@ -1,0 +1,1 @@
+extern "C" __global__ void barriers_red(int* o,const int* a){int i = blockIdx.x * blockDim.x + threadIdx.x; int x=a[i]; int r=__syncthreads_count(x>0); r+=__syncthreads_and(x>-999)*1000; r+=__syncthreads_or(x==5)*2000; __shared__ int s[256]; s[threadIdx.x]=x; asm volatile("bar.sync 1, 128;"); if(threadIdx.x<64) r+=s[127-threadIdx.x]; asm volatile("barrier.sync 2;"); o[i]=r; }

@@ -1,0 +1,1 @@
+extern "C" __global__ void divergent_tree(int* o,const int* a){int i = blockIdx.x * blockDim.x + threadIdx.x; int x=a[i],r=0; for(int j=0;j<20;j++){ if(x&1){ if(x&2){ r+=j; x=x*3+1; } else { r^=x; x>>=1; continue; } } else if(x>1000){ x-=997; if(x%3==0) break; } else { int y=x; while(y>0){ r+=y; y-=7+(y&3);} x=x*5+3; } if(r>1000000) return; x^=j; } o[i]=r+x; }

@@ -1,0 +1,1 @@
+extern "C" __global__ void dot_double(double* o,const double* a,const double* b,int n){int i = blockIdx.x * blockDim.x + threadIdx.x; double s=0; for(int j=i;j<n;j+=gridDim.x*blockDim.x) s+=a[j]*b[j]; o[i]=s; }

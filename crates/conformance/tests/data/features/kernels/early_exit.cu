@@ -1,0 +1,1 @@
+extern "C" __global__ void early_exit(int* o,const int* a,int n){int i = blockIdx.x * blockDim.x + threadIdx.x; if(i>=n) return; int x=a[i]; __shared__ int s[128]; s[threadIdx.x]=x; if(x<0){ o[i]=-1; return; } __syncthreads(); o[i]=s[threadIdx.x^1]>0?x:x*2; }

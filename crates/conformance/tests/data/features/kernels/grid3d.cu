@@ -1,0 +1,1 @@
+extern "C" __global__ void grid3d(int* o){ int x=blockIdx.x*blockDim.x+threadIdx.x,y=blockIdx.y*blockDim.y+threadIdx.y,z=blockIdx.z*blockDim.z+threadIdx.z; int nx=gridDim.x*blockDim.x,ny=gridDim.y*blockDim.y; unsigned l; asm("mov.u32 %0, %%laneid;":"=r"(l)); unsigned m; asm("mov.u32 %0, %%lanemask_lt;":"=r"(m)); o[(z*ny+y)*nx+x]=x*10000+y*100+z+l+m; }

@@ -1,0 +1,1 @@
+extern "C" __global__ void local_array(int* o,const int* a,int n){int i = blockIdx.x * blockDim.x + threadIdx.x; int t[32]; for(int j=0;j<32;j++) t[j]=a[(i*7+j)%n]; for(int p=0;p<31;p++) for(int q=0;q<31-p;q++) if(t[q]>t[q+1]){int z=t[q];t[q]=t[q+1];t[q+1]=z;} int r=0; for(int j=0;j<32;j++) r=r*31+t[(j*5+i)&31]; o[i]=r; }

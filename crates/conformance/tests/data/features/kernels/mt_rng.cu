@@ -1,0 +1,1 @@
+extern "C" __global__ void mt_rng(unsigned* o,int n){int i = blockIdx.x * blockDim.x + threadIdx.x; unsigned long long s=i*0x9E3779B97F4A7C15ull+1; unsigned x=i|1; for(int j=0;j<n;j++){ s^=s<<13; s^=s>>7; s^=s<<17; x=x*1664525u+1013904223u; x^=(unsigned)(s>>32); x=__funnelshift_l(x,x,x>>27); } o[i]=x^(unsigned)s; }

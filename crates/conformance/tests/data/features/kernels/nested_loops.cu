@@ -1,0 +1,1 @@
+extern "C" __global__ void nested_loops(float* o,const float* a,int n,int m){int i = blockIdx.x * blockDim.x + threadIdx.x; float s=0; for(int p=0;p<n;p++){ float t=a[(i+p)&1023]; for(int q=0;q<m;q++){ t=t*0.99f+a[(q*p+i)&1023]; if(t>50.f) break; s+=t*t; } s-=t; } o[i]=s; }

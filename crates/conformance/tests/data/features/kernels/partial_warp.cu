@@ -1,0 +1,1 @@
+extern "C" __global__ void partial_warp(int* o,const int* a){int i = blockIdx.x * blockDim.x + threadIdx.x; int x=a[i]; __shared__ int s[64]; s[threadIdx.x]=x; __syncthreads(); int r=s[(threadIdx.x+13)%blockDim.x]; r+=__popc(__activemask()); r+=__syncthreads_count(x>0); o[i]=r; }

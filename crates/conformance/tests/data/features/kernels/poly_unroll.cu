@@ -1,0 +1,1 @@
+extern "C" __global__ void poly_unroll(float* o,const float* a,int n){int i = blockIdx.x * blockDim.x + threadIdx.x; float x=a[i]; float acc=0.f,p=1.f; for(int j=0;j<n;j++){ acc+=p; p=p*x*0.5f; } float d=0.f; for(int j=0;j<10;j++){ d+=x*j; } o[i]=acc+d; }

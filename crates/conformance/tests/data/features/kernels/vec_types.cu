@@ -1,0 +1,1 @@
+extern "C" __global__ void vec_types(float4* o,const float4* a,const double2* b,const uchar4* c,const short2* d){int i = blockIdx.x * blockDim.x + threadIdx.x; float4 x=a[i]; double2 y=b[i]; uchar4 z=c[i]; short2 w=d[i]; o[i]=make_float4(x.x+(float)y.x+z.x,x.y*(float)y.y-z.y,x.z+w.x+z.z,x.w-w.y*z.w); }

@@ -1,0 +1,1 @@
+extern "C" __global__ void wide128(unsigned long long* o,const unsigned long long* a){int i = blockIdx.x * blockDim.x + threadIdx.x; unsigned __int128 x=((unsigned __int128)a[i]<<64)|a[i^1]; unsigned __int128 y=x*12345678901234567ull+(x>>17); y^=y<<5; o[i*2]=(unsigned long long)y; o[i*2+1]=(unsigned long long)(y>>64); }
