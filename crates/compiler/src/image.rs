@@ -4,7 +4,7 @@ use crate::analysis::{DomTree, Loops};
 use crate::calls::{self, Needs};
 use crate::emit::Code;
 use crate::places::Places;
-use crate::{CompileError, Options, allocate, converge, emit, prepare, select};
+use crate::{CompileError, Options, allocate, converge, emit, merge_loads, prepare, select};
 use ir::{FuncId, Function, FunctionKind, Launch, Linkage, LocId, Module};
 use isa::image::{Image, LineRow, Param, Relocation, SourceLine, Symbol};
 use std::collections::HashMap;
@@ -92,6 +92,9 @@ fn function(
     need: &mut Needs,
 ) -> Result<Code, CompileError> {
     let f = &mut m.functions[id.index()];
+    if options.opt_level > 0 {
+        merge_loads::run(f, places);
+    }
     prepare::prepare(f);
     let convergence = converge::converge(f);
     prepare::split_edges(f);

@@ -148,17 +148,11 @@ impl Selector<'_> {
         Ok(())
     }
 
-    /// The instruction stands in this block.
-    fn is_near(&self, inst: &ir::InstData) -> bool {
-        let i = inst.results.first().and_then(|&r| self.f.def_inst(r));
-        i.is_some_and(|i| self.home[i.index()] == Some(self.block))
-    }
-
     /// `x` as a product of two words that nobody else reads: a widening multiplication, or an extended word shifted left.
     fn as_product(&mut self, x: Value) -> Result<Option<(MSrc, MSrc, bool)>> {
         // One multiply-add is less than a sum of pairs, so a product that only sums read is worth repeating.
         let only_sums = self.sums[x.index()] == self.uses[x.index()];
-        let repeated = if only_sums { self.f.def_op(x).filter(|i| self.is_near(i)) } else { None };
+        let repeated = if only_sums { self.f.def_op(x) } else { None };
         let Some(inst) = self.single(x).or(repeated) else { return Ok(None) };
         match inst.op {
             Op::MulWide { signed } if self.f.ty(x) == Type::B64 => {
