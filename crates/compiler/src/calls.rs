@@ -62,6 +62,37 @@ impl Needs {
     }
 }
 
+/// The functions that have bodies, each after those it calls as far as there is such an order.
+pub fn callees_first(m: &Module) -> Vec<FuncId> {
+    let callees = |f: FuncId| {
+        let f = m.function(f);
+        let insts = f.layout.iter().flat_map(|&b| &f.block(b).insts);
+        insts.filter_map(|&i| if let Op::Call(c) = f.inst(i).op { Some(c) } else { None }).collect::<Vec<_>>()
+    };
+    let mut seen = vec![false; m.functions.len()];
+    let mut order = Vec::new();
+    for root in (0..m.functions.len()).map(FuncId::new) {
+        // The functions on the way, each with what is left of its callees.
+        let mut path: Vec<(FuncId, Vec<FuncId>)> = Vec::new();
+        let mut next = Some(root);
+        loop {
+            match next.take() {
+                Some(f) if m.function(f).is_declaration || std::mem::replace(&mut seen[f.index()], true) => {}
+                Some(f) => path.push((f, callees(f))),
+                None => {}
+            }
+            let Some((f, rest)) = path.last_mut() else { break };
+            let f = *f;
+            next = rest.pop();
+            if next.is_none() {
+                order.push(f);
+                path.pop();
+            }
+        }
+    }
+    order
+}
+
 /// What each function needs with all it may call: the maxima, and the deepest stack.
 pub struct Totals {
     pub registers: u32,

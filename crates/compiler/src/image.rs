@@ -2,7 +2,9 @@
 
 use crate::analysis::{DomTree, Loops};
 use crate::calls::{self, Needs};
+use crate::clobbers::Clobbers;
 use crate::emit::Code;
+use crate::mir::Target;
 use crate::places::Places;
 use crate::{CompileError, Options, allocate, converge, emit, merge_loads, prepare, select};
 use ir::{FuncId, Function, FunctionKind, Launch, Linkage, LocId, Module};
@@ -16,19 +18,15 @@ const LEAST_REGISTERS: u32 = 24;
 
 pub fn build(mut m: Module, options: &Options) -> Result<Image, CompileError> {
     let mut places = Places::new(&m)?;
-    let mut codes: Vec<Option<Code>> = Vec::new();
-    let mut needs: Vec<Needs> = Vec::new();
-    for n in 0..m.functions.len() {
-        let id = FuncId::new(n);
-        if m.functions[n].is_declaration {
-            codes.push(None);
-            needs.push(Needs::default());
-            continue;
-        }
+    let mut codes: Vec<Option<Code>> = m.functions.iter().map(|_| None).collect();
+    let mut needs: Vec<Needs> = vec![Needs::default(); m.functions.len()];
+    // Callees first: callers keep what lives across a call where the callee does not write.
+    let mut clobbers: Vec<Option<Clobbers>> = vec![None; m.functions.len()];
+    for id in calls::callees_first(&m) {
         let mut need = Needs::of(&m, id);
-        let code = function(&mut m, id, &mut places, options, &mut need)?;
-        codes.push(Some(code));
-        needs.push(need);
+        let code = function(&mut m, id, &mut places, options, &mut need, &mut clobbers)?;
+        codes[id.index()] = Some(code);
+        needs[id.index()] = need;
     }
     let mut image = Image {
         name: m.name.clone(),
@@ -90,6 +88,7 @@ fn function(
     places: &mut Places,
     options: &Options,
     need: &mut Needs,
+    clobbers: &mut [Option<Clobbers>],
 ) -> Result<Code, CompileError> {
     let f = &mut m.functions[id.index()];
     if options.opt_level > 0 {
@@ -107,6 +106,11 @@ fn function(
         before_loops: blocks().map(|b| before_loops(&loops, b)).collect(),
     };
     let mut mir = select::select(m, id, f, places, &convergence, &nesting)?;
+    for i in mir.blocks.iter_mut().flat_map(|b| &mut b.insts) {
+        if let (Some(call), Some(Target::Function(callee))) = (&mut i.call, i.target) {
+            call.clobbers = clobbers[callee.index()].clone();
+        }
+    }
     let limit = register_limit(&f.launch, options);
     let allocation = allocate::allocate(&mut mir, limit).map_err(|e| CompileError::at(m, f, f.loc, e))?;
     if cfg!(debug_assertions)
@@ -114,6 +118,7 @@ fn function(
     {
         return Err(CompileError::at(m, f, f.loc, format!("register allocation is wrong: {e}")));
     }
+    clobbers[id.index()] = Clobbers::of(&mir, &allocation);
     need.registers = allocation.count;
     need.frame_bytes = allocation.frame_bytes;
     need.shared_bytes = if f.kind == FunctionKind::Entry { places.shared_bytes[id.index()] } else { 0 };

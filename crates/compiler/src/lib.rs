@@ -12,11 +12,13 @@
 //! | [`emit`] | layout and final instructions |
 //! | [`places`] | where variables lie |
 //! | [`calls`] | what an entry needs on behalf of what it calls |
+//! | [`clobbers`] | which registers a function overwrites |
 //! | [`image`] | the whole module |
 
 pub mod allocate;
 pub mod analysis;
 pub mod calls;
+pub mod clobbers;
 pub mod converge;
 pub mod emit;
 pub mod image;

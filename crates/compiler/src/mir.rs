@@ -5,6 +5,7 @@
 //! how many words follow. A guarded instruction leaves its destination as it was where the guard does not hold, so it also
 //! reads it.
 
+use crate::clobbers::Clobbers;
 use ir::LocId;
 use isa::field::{Field, FieldValue};
 use isa::{Inst, Op, Operand, Role, Src};
@@ -159,6 +160,8 @@ pub enum FrameImm {
 pub struct CallRegs {
     pub uses: Vec<VReg>,
     pub defs: Vec<VReg>,
+    /// What the callee overwrites; `None`: every register but the stack pointer.
+    pub clobbers: Option<Clobbers>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -173,7 +176,7 @@ pub struct MInst {
     pub guard: PSrc,
     pub target: Option<Target>,
     pub frame: Option<FrameImm>,
-    /// Set for calls, which overwrite every register but the stack pointer.
+    /// Set for calls.
     pub call: Option<Box<CallRegs>>,
     pub loc: LocId,
 }

@@ -379,3 +379,25 @@ fn measured_forms_stay_exact() {
     }
     assert!(checked >= 48, "{checked} forms");
 }
+
+/// What lives across a slow path stays in registers that the routine leaves alone.
+#[test]
+fn a_division_spills_nothing() {
+    let body: String = (0..12).map(|n| format!("ld.global.f32 %f{n}, [%rd1+{}];\n", 4 * n)).collect();
+    let sums: String = (0..12).map(|n| format!("add.f32 %f20, %f20, %f{n};\n")).collect();
+    let text = format!(
+        ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p) {{\n\
+         .reg .f32 %f<32>; .reg .b64 %rd<4>;\n\
+         ld.param.u64 %rd1, [p];\n{body}\
+         div.rn.f32 %f20, %f0, %f1;\n\
+         sqrt.rn.f32 %f21, %f2;\n\
+         add.f32 %f20, %f20, %f21;\n{sums}\
+         st.global.f32 [%rd1+64], %f20;\n\
+         ret;\n}}\n"
+    );
+    let module = ptx::to_ir("spills", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}"));
+    let image = compiler::compile(module, &compiler::Options::default()).expect("compiles");
+    let kernel = image.functions.iter().find(|f| f.is_entry).expect("a kernel");
+    assert_eq!(kernel.local_bytes, 0);
+    assert!(kernel.registers <= 40, "{} registers", kernel.registers);
+}

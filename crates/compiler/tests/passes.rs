@@ -7,7 +7,7 @@ mod interpret;
 mod random;
 
 use compiler::passes::{OptLevel, PassOptions, run, run_explained};
-use interpret::interpret;
+use interpret::{interpret, interpret_in};
 use ir::{
     Access, Float, FloatCmp, Function, FunctionBuilder, FunctionKind, Guard, IntCmp, Module, Op, Scalar,
     Space, Terminator, Type, Value, ValueDef,
@@ -299,7 +299,7 @@ fn unrolled_loops_run_as_often_as_before() {
         // A loop that runs more often than this wraps around its range: too long to watch.
         let Some(before) = interpret(&f, &args, 200) else { continue };
         ran += 1;
-        let after = interpret(&m.functions[0], &args, 2000);
+        let after = interpret_in(&m.functions, &args, 2000);
         assert_eq!(Some(before), after, "case {case}: {c:?}\n{f}\n{}", m.functions[0]);
     }
     assert!(ran > 1000 && unrolled > 1000, "{ran} ran, {unrolled} unrolled");
@@ -479,7 +479,7 @@ fn random_programs_with_arms_and_loops_keep_what_they_do() {
         for _ in 0..6 {
             let args: Vec<u64> = (0..4).map(|_| r.next() >> 32 >> r.below(32)).collect();
             let Some(before) = interpret(&f, &args, 20_000) else { continue };
-            let after = interpret(&m.functions[0], &args, 100_000);
+            let after = interpret_in(&m.functions, &args, 100_000);
             assert_eq!(Some(before), after, "seed {seed}\n{f}\n{}", m.functions[0]);
         }
     }
@@ -544,8 +544,11 @@ fn contracted(emit: impl Fn(&mut FunctionBuilder, &[Value]) -> Vec<Value>) -> (u
 
 #[test]
 fn operations_that_become_branches_end_a_stretch() {
+    // Whether a product and a sum around the operation are fused.
     let between = |op: Op, args: usize, ty: Option<Type>, guarded: bool| {
-        contracted(|b, p| {
+        let (mut b, p) = builder(&[Type::B32; 4]);
+        let out = {
+            let b = &mut b;
             let m = b.ins(Op::FMul(PLAIN), &[p[0], p[1]], Type::B32);
             let cond = b.ins(Op::ICmp { cmp: IntCmp::Lt, signed: true }, &[p[0], p[1]], Type::P);
             let wide = b.ins(Op::ZeroExt, &[p[0]], Type::B64);
@@ -558,8 +561,14 @@ fn operations_that_become_branches_end_a_stretch() {
             let extra = b.ins_multi(op, &args, ty.as_slice(), guard);
             let s = b.ins(Op::FAdd(PLAIN), &[m, p[2]], Type::B32);
             [&[s], &extra[..]].concat()
-        })
-        .0
+        };
+        let f = optimised(&returning(b, &out), true);
+        let sum = f.layout.iter().find_map(|&b| match &f.block(b).term {
+            Terminator::Return(values) => values.first().copied(),
+            _ => None,
+        });
+        let made_by = sum.and_then(|v| f.def_op(v)).map(|i| i.op);
+        usize::from(matches!(made_by, Some(Op::FFma(_))))
     };
     let store = Op::Store(Access::plain(Space::Global, Scalar::F32));
     assert_eq!(between(store, 2, None, false), 1);

@@ -1,6 +1,7 @@
 //! Gives out registers.
 
 use super::liveness::Live;
+use crate::clobbers::Clobbers;
 use crate::mir::{Class, MFunction, VReg};
 use std::collections::BTreeMap;
 
@@ -14,6 +15,8 @@ struct Assigner<'a> {
     preds: Vec<Occupied>,
     at: Vec<Option<u8>>,
     hints: Vec<smallvec::SmallVec<[(VReg, i16); 2]>>,
+    /// What calls overwrite while each register lives across them.
+    avoid: Vec<Option<Clobbers>>,
 }
 
 /// Registers by virtual register, or what must be spilled. `short` registers cannot be spilled.
@@ -26,6 +29,7 @@ pub fn assign(f: &MFunction, live: &Live, limit: u32, short: &[bool]) -> Result<
         preds: vec![Occupied::new(); isa::Pred::COUNT],
         at: vec![None; f.classes.len()],
         hints: hints(f),
+        avoid: vec![None; f.classes.len()],
     };
     let mut order: Vec<(u32, VReg)> = Vec::new();
     for n in 0..f.classes.len() {
@@ -42,9 +46,12 @@ pub fn assign(f: &MFunction, live: &Live, limit: u32, short: &[bool]) -> Result<
     let mut spills = Vec::new();
     for &(_, r) in &order {
         let is_short = short.get(r.index()) == Some(&true);
-        if a.crosses_call(r) {
+        let Some(avoid) = a.clobbers_across(r) else {
             spills.push(r);
-        } else if let Some(at) = a.find(r) {
+            continue;
+        };
+        a.avoid[r.index()] = avoid;
+        if let Some(at) = a.find(r) {
             a.place(r, at);
         } else {
             // The cheapest of those in the way makes room, unless this one is cheaper.
@@ -93,20 +100,29 @@ impl Assigner<'_> {
         if self.is_pred(r) { &self.preds } else { &self.general }
     }
 
-    fn crosses_call(&self, r: VReg) -> bool {
-        self.live.units(self.f, r).any(|u| {
-            self.live.ranges[u].iter().any(|&(from, to)| {
-                // Live before the call and after it.
-                let n = self.live.calls.partition_point(|&c| 2 * c < from);
-                self.live.calls.get(n).is_some_and(|&c| 2 * c + 1 < to)
-            })
-        })
+    /// What the calls that `r` lives across overwrite, if any; `None` where no register is safe from one of them.
+    fn clobbers_across(&self, r: VReg) -> Option<Option<Clobbers>> {
+        let mut all: Option<Clobbers> = None;
+        for &(from, to) in self.live.units(self.f, r).flat_map(|u| &self.live.ranges[u]) {
+            // Live before the call and after it.
+            let n = self.live.calls.partition_point(|c| 2 * c.at < from);
+            for call in self.live.calls[n..].iter().take_while(|c| 2 * c.at + 1 < to) {
+                all.get_or_insert_default().merge(call.clobbers.as_ref()?);
+            }
+        }
+        Some(all)
+    }
+
+    /// Would a call that `r` lives across overwrite it at this place?
+    fn is_clobbered(&self, r: VReg, at: usize, units: usize) -> bool {
+        let is_pred = self.is_pred(r);
+        self.avoid[r.index()].as_ref().is_some_and(|c| (at..at + units).any(|at| c.has(is_pred, at)))
     }
 
     fn fits(&self, r: VReg, at: usize) -> bool {
         let file = self.file(r);
         let units = self.live.units(self.f, r);
-        if at + units.len() > file.len() {
+        if at + units.len() > file.len() || self.is_clobbered(r, at, units.len()) {
             return false;
         }
         if !self.is_pred(r) && self.f.uses_stack {
@@ -187,7 +203,8 @@ impl Assigner<'_> {
                 break;
             }
             let sp = usize::from(isa::abi::STACK_POINTER);
-            if !self.is_pred(r) && self.f.uses_stack && (at..at + units.len()).contains(&sp) {
+            let is_stack = !self.is_pred(r) && self.f.uses_stack && (at..at + units.len()).contains(&sp);
+            if is_stack || self.is_clobbered(r, at, units.len()) {
                 continue;
             }
             let mut victims: Vec<VReg> = Vec::new();

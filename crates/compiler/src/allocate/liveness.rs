@@ -3,6 +3,7 @@
 //! Instruction `n` reads at `2n` and writes at `2n + 1`; a range is half open, so what is read last by an instruction may
 //! share a register with what the instruction writes.
 
+use crate::clobbers::Clobbers;
 use crate::mir::{MFunction, MInst, MTerm, Sub, VReg};
 use isa::{Effects, Op, Unit};
 
@@ -11,10 +12,16 @@ pub struct Live {
     pub base: Vec<u32>,
     /// Ranges of each unit, ascending.
     pub ranges: Vec<Vec<(u32, u32)>>,
-    /// Numbers of the calls, ascending.
-    pub calls: Vec<u32>,
+    /// The calls, ascending.
+    pub calls: Vec<Call>,
     /// Cost of keeping each virtual register in memory.
     pub weight: Vec<f32>,
+}
+
+/// A call: its number, and what it overwrites if that is known.
+pub struct Call {
+    pub at: u32,
+    pub clobbers: Option<Clobbers>,
 }
 
 impl Live {
@@ -231,7 +238,8 @@ pub fn analyse(f: &mut MFunction) -> Live {
                 open.entry(u).or_insert(2 * number + 1);
             });
             if matches!(i.op(), Op::Call | Op::Callx) {
-                live.calls.push(number);
+                let clobbers = i.call.as_ref().and_then(|c| c.clobbers.clone());
+                live.calls.push(Call { at: number, clobbers });
             }
         }
         let mut open: Vec<_> = open.into_iter().collect();

@@ -105,7 +105,13 @@ fn step(f: &MFunction, a: &Allocation, state: &mut State, i: &MInst) -> Result<(
         for &r in &call.uses {
             note(check(f, a, state, Sub { reg: r, at: 0 }, f.class(r).units()));
         }
-        state.general.iter_mut().chain(&mut state.preds).for_each(|h| *h = None);
+        for (is_pred, file) in [(false, &mut state.general), (true, &mut state.preds)] {
+            for (at, held) in file.iter_mut().enumerate() {
+                if call.clobbers.as_ref().is_none_or(|c| c.has(is_pred, at)) {
+                    *held = None;
+                }
+            }
+        }
     }
     result?;
     if let Some((s, width)) = i.written()

@@ -1,7 +1,7 @@
 //! What a pure operation gives for known arguments. Operations it does not know stay for the machine.
 
 use arith::half::HalfMode;
-use arith::{FCmp, MinMax, Mode, Round, bf16, bits, f16, fp32, fp64};
+use arith::{FCmp, MinMax, Mode, Round, bf16, bits, cvt, f16, fp32, fp64};
 use ir::{Cvt, CvtRound, Float, FloatCmp, IntCmp, MufuFn, Op, PrmtMode, Scalar, Type};
 use smallvec::{SmallVec, smallvec};
 
@@ -86,7 +86,7 @@ fn special(f: MufuFn, a: u32) -> Option<u32> {
     })
 }
 
-/// Conversions between integers, and exact or nearest ones from integers and from f32 to f64.
+/// Conversions between integers, between integers and f32 or f64, and from f32 to f64.
 fn convert(c: Cvt, a: u64) -> Option<u64> {
     if c.relu || c.satfinite {
         return None;
@@ -113,17 +113,46 @@ fn convert(c: Cvt, a: u64) -> Option<u64> {
             let extended = if to.is_signed() { extended } else { ((extended as u128) >> unused) as i128 };
             Some(extended as u64 & to.ty().mask())
         }
-        (true, Scalar::F32) if c.round == CvtRound::Rn && !c.sat => {
-            Some(u64::from((number as f32).to_bits()))
+        (true, to) if !c.sat => {
+            Some(cvt::int_to_float(from_bits, float_type(to)?, int_type(c.from)?, round_of(c.round)?))
         }
-        (true, Scalar::F64) if matches!(c.round, CvtRound::Rn | CvtRound::None) && !c.sat => {
-            Some((number as f64).to_bits())
+        (false, to) if to.is_int() && !c.sat => {
+            Some(cvt::float_to_int(a, int_type(to)?, float_type(c.from)?, round_of(c.round)?, c.ftz))
         }
         (false, Scalar::F64) if c.from == Scalar::F32 && c.round == CvtRound::None && !c.sat && !c.ftz => {
             let x = f32::from_bits(a as u32);
             (!x.is_nan()).then(|| f64::from(x).to_bits())
         }
         _ => None,
+    }
+}
+
+fn float_type(s: Scalar) -> Option<cvt::FloatType> {
+    match s {
+        Scalar::F32 => Some(cvt::FloatType::F32),
+        Scalar::F64 => Some(cvt::FloatType::F64),
+        _ => None,
+    }
+}
+
+/// Integers that fill their registers.
+fn int_type(s: Scalar) -> Option<cvt::IntType> {
+    match s {
+        Scalar::U32 => Some(cvt::IntType::U32),
+        Scalar::S32 => Some(cvt::IntType::S32),
+        Scalar::U64 => Some(cvt::IntType::U64),
+        Scalar::S64 => Some(cvt::IntType::S64),
+        _ => None,
+    }
+}
+
+fn round_of(r: CvtRound) -> Option<Round> {
+    match r {
+        CvtRound::None | CvtRound::Rn | CvtRound::Rni => Some(Round::Rn),
+        CvtRound::Rz | CvtRound::Rzi => Some(Round::Rz),
+        CvtRound::Rm | CvtRound::Rmi => Some(Round::Rm),
+        CvtRound::Rp | CvtRound::Rpi => Some(Round::Rp),
+        CvtRound::Rna => None,
     }
 }
 

@@ -73,13 +73,20 @@ impl Context<'_> {
 
 struct Pass {
     name: &'static str,
-    run: fn(&mut Function, &mut Context),
+    run: Run,
     /// The least level that runs it.
     level: OptLevel,
 }
 
+enum Run {
+    /// On one function after the other.
+    Function(fn(&mut Function, &mut Context)),
+    /// On the module, to which it may add functions.
+    Module(fn(&mut Module)),
+}
+
 const fn pass(name: &'static str, run: fn(&mut Function, &mut Context), level: OptLevel) -> Pass {
-    Pass { name, run, level }
+    Pass { name, run: Run::Function(run), level }
 }
 
 const PASSES: &[Pass] = &[
@@ -100,6 +107,7 @@ const PASSES: &[Pass] = &[
     pass("remove_dead_code", remove_dead_code::run, OptLevel::O1),
     pass("contract", contract::run, OptLevel::O1),
     pass("expand_approx", expand_approx::run_last, OptLevel::O0),
+    Pass { name: "expand_division", run: Run::Module(expand_division::run), level: OptLevel::O0 },
     pass("eliminate_common_subexpressions", eliminate_common_subexpressions::run, OptLevel::O1),
     pass("remove_dead_code", remove_dead_code::run, OptLevel::O1),
 ];
@@ -119,18 +127,26 @@ pub fn run_explained(module: &mut Module, options: &PassOptions) -> Vec<Remark> 
 fn run_passes(module: &mut Module, options: &PassOptions, mut remarks: Option<&mut Vec<Remark>>) {
     let mut unrolled: Vec<Vec<Block>> = vec![Vec::new(); module.functions.len()];
     for pass in PASSES.iter().filter(|p| options.opt_level >= p.level) {
-        for (f, unrolled) in module.functions.iter_mut().zip(&mut unrolled) {
-            if f.is_declaration {
-                continue;
+        match pass.run {
+            Run::Module(run) => {
+                run(module);
+                unrolled.resize(module.functions.len(), Vec::new());
             }
-            let mut context = Context {
-                options: *options,
-                unrolled: std::mem::take(unrolled),
-                remarks: remarks.as_deref_mut(),
-                pass: pass.name,
-            };
-            (pass.run)(f, &mut context);
-            *unrolled = context.unrolled;
+            Run::Function(run) => {
+                for (f, unrolled) in module.functions.iter_mut().zip(&mut unrolled) {
+                    if f.is_declaration {
+                        continue;
+                    }
+                    let mut context = Context {
+                        options: *options,
+                        unrolled: std::mem::take(unrolled),
+                        remarks: remarks.as_deref_mut(),
+                        pass: pass.name,
+                    };
+                    run(f, &mut context);
+                    *unrolled = context.unrolled;
+                }
+            }
         }
         if cfg!(debug_assertions)
             && let Err(e) = ir::validate(module)

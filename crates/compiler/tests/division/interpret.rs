@@ -1,8 +1,7 @@
 //! Runs a function of a module, one thread, with branches and calls, by the constant evaluator, and counts operations.
 
-use arith::cvt::{FloatType, IntType, float_to_int, int_to_float};
 use compiler::passes::evaluate::evaluate;
-use ir::{Cvt, CvtRound, FuncId, Function, Module, Op, Scalar, Terminator, Type, Value};
+use ir::{FuncId, Function, Module, Op, Terminator, Type, Value};
 
 pub struct Run {
     pub returned: Vec<u64>,
@@ -60,37 +59,11 @@ fn step(m: &Module, f: &Function, i: ir::InstId, values: &mut [u64], run: &mut R
             run.calls += 1 + inner.calls;
             inner.returned
         }
-        Op::Cvt(c) => vec![convert(c, args[0])],
         op => evaluate(&op, &args, &widths, f.ty(inst.results[0]))
             .unwrap_or_else(|| panic!("cannot evaluate {op:?} of {args:x?}"))
             .to_vec(),
     };
     for (&r, bits) in inst.results.iter().zip(results) {
         values[r.index()] = bits;
-    }
-}
-
-/// Conversions between unsigned integers and f32, in any rounding.
-fn convert(c: Cvt, a: u64) -> u64 {
-    let int = |s| match s {
-        Scalar::U32 => IntType::U32,
-        Scalar::U64 => IntType::U64,
-        _ => panic!("no conversion of {s:?}"),
-    };
-    match (c.to, c.from) {
-        (Scalar::F32, from) => {
-            let round = match c.round {
-                CvtRound::Rn => arith::Round::Rn,
-                CvtRound::Rz => arith::Round::Rz,
-                CvtRound::Rp => arith::Round::Rp,
-                other => panic!("rounding {other:?}"),
-            };
-            int_to_float(a, FloatType::F32, int(from), round)
-        }
-        (to, Scalar::F32) => {
-            assert_eq!(c.round, CvtRound::Rzi);
-            float_to_int(a, int(to), FloatType::F32, arith::Round::Rz, c.ftz)
-        }
-        other => panic!("no conversion {other:?}"),
     }
 }

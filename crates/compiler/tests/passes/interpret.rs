@@ -12,6 +12,16 @@ pub struct Outcome {
 
 /// `None` when it takes more than `fuel` blocks.
 pub fn interpret(f: &Function, args: &[u64], fuel: usize) -> Option<Outcome> {
+    interpret_in(std::slice::from_ref(f), args, fuel)
+}
+
+/// The first of the functions of a module.
+pub fn interpret_in(functions: &[Function], args: &[u64], fuel: usize) -> Option<Outcome> {
+    interpret_one(functions, 0, args, fuel)
+}
+
+fn interpret_one(functions: &[Function], n: usize, args: &[u64], fuel: usize) -> Option<Outcome> {
+    let f = &functions[n];
     let mut values = vec![0u64; f.values.len()];
     for (&v, &bits) in f.param_values.iter().zip(args) {
         values[v.index()] = bits & f.ty(v).mask();
@@ -19,7 +29,7 @@ pub fn interpret(f: &Function, args: &[u64], fuel: usize) -> Option<Outcome> {
     let mut out = Outcome::default();
     let mut at = f.entry();
     for _ in 0..fuel {
-        run_block(f, at, &mut values, &mut out);
+        run_block(functions, f, at, &mut values, &mut out, fuel)?;
         let read = |v: &Value| values[v.index()];
         let call = match &f.block(at).term {
             Terminator::Jump(c) => c,
@@ -47,7 +57,14 @@ pub fn interpret(f: &Function, args: &[u64], fuel: usize) -> Option<Outcome> {
     None
 }
 
-fn run_block(f: &Function, b: Block, values: &mut [u64], out: &mut Outcome) {
+fn run_block(
+    functions: &[Function],
+    f: &Function,
+    b: Block,
+    values: &mut [u64],
+    out: &mut Outcome,
+    fuel: usize,
+) -> Option<()> {
     for &i in &f.block(b).insts {
         let inst = f.inst(i);
         let args: Vec<u64> = inst.args.iter().map(|v| values[v.index()]).collect();
@@ -59,6 +76,12 @@ fn run_block(f: &Function, b: Block, values: &mut [u64], out: &mut Outcome) {
                 }
             }
             Op::Undef => values[inst.results[0].index()] = 0,
+            Op::Call(callee) => {
+                let inner = interpret_one(functions, callee.index(), &args, fuel)?;
+                for (&r, bits) in inst.results.iter().zip(inner.returned) {
+                    values[r.index()] = bits;
+                }
+            }
             op => {
                 let results = evaluate(&op, &args, &widths, f.ty(inst.results[0]))
                     .unwrap_or_else(|| panic!("cannot evaluate {op:?} of {args:x?}"));
@@ -68,4 +91,5 @@ fn run_block(f: &Function, b: Block, values: &mut [u64], out: &mut Outcome) {
             }
         }
     }
+    Some(())
 }
