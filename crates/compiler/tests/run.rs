@@ -80,3 +80,20 @@ fn programs_give_the_same_words_however_they_are_compiled() {
         }
     }
 }
+
+#[test]
+fn long_chains_of_moves_between_words_and_pairs_need_no_stack() {
+    let mut text = String::from(
+        ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 out)\n{\n.reg .u64 o, d;\n.reg .u32 a, b;\n.reg .pred p;\nld.param.u64 o, [out];\nmov.u32 a, %tid.x;\nadd.u32 b, a, 7;\nsetp.lt.u32 p, a, 9;\n",
+    );
+    for _ in 0..20_000 {
+        text += "mov.b64 d, {a, b};\nmov.b64 {b, a}, d;\nnot.pred p, p;\n";
+    }
+    text +=
+        "@p add.u32 a, a, 100;\nmul.wide.u32 d, b, 0;\nadd.u64 o, o, d;\nst.global.u32 [o], a;\nexit;\n}\n";
+    let case = Case { block: 1, words: 1, limits: Vec::new(), expected: Vec::new() };
+    for opt_level in [0, 3] {
+        let options = compiler::Options { opt_level, ..compiler::Options::default() };
+        assert_eq!(run("chain", &text, &case, &options), [100]);
+    }
+}

@@ -77,6 +77,24 @@ impl Selector<'_> {
                 self.sum_words(d, a, [base, base.word(1)], subtract);
                 Ok(())
             }
+            // Mostly seen through; here the address has a register of its own.
+            Op::ToGeneric(Space::Global) | Op::FromGeneric(Space::Global) => {
+                let d = self.def(inst.results[0]);
+                self.copy_value(d, args[0])
+            }
+            Op::ToGeneric(space @ (Space::Shared | Space::Local))
+            | Op::FromGeneric(space @ (Space::Shared | Space::Local)) => {
+                let high = match (inst.op, space) {
+                    (Op::FromGeneric(_), _) => 0,
+                    (_, Space::Shared) => abi::SHARED_HIGH,
+                    _ => abi::LOCAL_HIGH,
+                };
+                let low = self.low_word(args[0])?;
+                let d = self.def(inst.results[0]);
+                self.mov(d, low);
+                self.mov(d.word(1), MSrc::imm(high));
+                Ok(())
+            }
             Op::ToGeneric(space) | Op::FromGeneric(space) => {
                 self.fail(format!("addresses of the {space:?} space do not convert"))
             }

@@ -68,6 +68,8 @@ pub struct Selector<'a> {
     hoisted: HashMap<Block, HashMap<Literal, VReg>>,
     /// Words of hoisted literals: they live long, so there is a limit.
     hoisted_words: u32,
+    /// How deep the search for an operand is.
+    depth: u32,
     block: Block,
     loc: LocId,
     /// Byte offset of each frame variable.
@@ -144,6 +146,7 @@ impl<'a> Selector<'a> {
             before_loops,
             hoisted: HashMap::new(),
             hoisted_words: 0,
+            depth: 0,
             block: f.entry(),
             loc: f.loc,
             slots: Vec::new(),

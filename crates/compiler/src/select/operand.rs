@@ -7,6 +7,9 @@ use ir::{AddrOf, Op, Scalar, Space, Type, Value, ValueDef};
 use isa::field::{Field, PrmtMode};
 use isa::{Op as M, abi};
 
+/// Operations that one operand is looked for through: beyond, a value is read from its own register.
+const MAX_DEPTH: u32 = 32;
+
 /// What a constant offset is relative to.
 pub(super) enum Base {
     None,
@@ -128,6 +131,16 @@ impl Selector<'_> {
 
     /// A value of at most 32 bits as a source.
     pub(super) fn src(&mut self, v: Value) -> Result<MSrc> {
+        if self.depth >= MAX_DEPTH && self.f.ty(v) != Type::B64 {
+            return Ok(MSrc::reg(Sub { reg: self.value_reg(v), at: 0 }));
+        }
+        self.depth += 1;
+        let s = self.see_word(v);
+        self.depth -= 1;
+        s
+    }
+
+    fn see_word(&mut self, v: Value) -> Result<MSrc> {
         let v = self.resolve(v);
         if let Some(bits) = self.constant(v) {
             return Ok(MSrc::imm(bits as u32));
@@ -138,10 +151,10 @@ impl Selector<'_> {
         if let Some(inst) = self.f.def_op(v) {
             match inst.op {
                 Op::TruncLo if self.f.ty(inst.args[0]) == Type::B64 => {
-                    return Ok(self.words(inst.args[0])?[0]);
+                    return self.half(inst.args[0], 0);
                 }
                 Op::TruncHi if self.f.ty(inst.args[0]) == Type::B64 => {
-                    return Ok(self.words(inst.args[0])?[1]);
+                    return self.half(inst.args[0], 1);
                 }
                 Op::SReg(ir::SReg::Ntid(n)) => {
                     return Ok(MSrc::constant(abi::BANK_LAUNCH, abi::launch::NTID + 4 * u16::from(n)));
@@ -165,6 +178,14 @@ impl Selector<'_> {
         Ok(MSrc::reg(Sub { reg: self.value_reg(v), at: 0 }))
     }
 
+    /// One word of a 64-bit value, without a look at the other.
+    fn half(&mut self, v: Value, n: usize) -> Result<MSrc> {
+        match self.f.def_op(self.resolve(v)) {
+            Some(inst) if inst.op == Op::Concat => self.src(inst.args[n]),
+            _ => Ok(self.words(v)?[n]),
+        }
+    }
+
     /// The address that `v` is, when it names a variable at a known place.
     fn constant_place(&self, v: Value) -> Option<i64> {
         match self.f.def_op(v)?.op {
@@ -175,6 +196,17 @@ impl Selector<'_> {
 
     /// The two words of a 64-bit value.
     pub(super) fn words(&mut self, v: Value) -> Result<[MSrc; 2]> {
+        if self.depth >= MAX_DEPTH {
+            let s = MSrc::reg(Sub { reg: self.value_reg(v), at: 0 });
+            return Ok([s, s.word(1)]);
+        }
+        self.depth += 1;
+        let w = self.see_words(v);
+        self.depth -= 1;
+        w
+    }
+
+    fn see_words(&mut self, v: Value) -> Result<[MSrc; 2]> {
         let v = self.resolve(v);
         if let Some(bits) = self.constant(v) {
             return Ok([MSrc::imm(bits as u32), MSrc::imm((bits >> 32) as u32)]);
@@ -339,15 +371,21 @@ impl Selector<'_> {
 
     /// A predicate as a source; negations are taken over.
     pub(super) fn pred(&mut self, v: Value) -> PSrc {
-        let v = self.resolve(v);
+        let (mut v, mut negated) = (v, false);
+        while let Some(inst) = self.f.def_op(v)
+            && inst.op == Op::Not
+        {
+            (v, negated) = (inst.args[0], !negated);
+        }
+        let p = self.pred_itself(v);
+        if negated { p.negated() } else { p }
+    }
+
+    fn pred_itself(&mut self, v: Value) -> PSrc {
         if let Some(c) = self.const_pred(v) {
             return if c { PSrc::TRUE } else { PSrc::FALSE };
         }
         match self.f.def(v) {
-            ValueDef::Inst(i, 0) if self.f.inst(i).op == Op::Not => {
-                let arg = self.f.inst(i).args[0];
-                self.pred(arg).negated()
-            }
             // The register has the carry, which is the borrow's opposite.
             ValueDef::Inst(i, 1) if self.f.inst(i).op == Op::SubBorrow => {
                 PSrc::reg(self.value_reg(v)).negated()
