@@ -59,6 +59,8 @@ pub struct CtaState {
     pub output: Vec<u8>,
     shared: Aligned,
     barriers: [Barrier; BARRIERS],
+    /// Barriers that threads came to, a bit each.
+    used: u32,
 }
 
 impl CtaState {
@@ -74,6 +76,7 @@ impl CtaState {
             output: Vec::new(),
             shared: Aligned::zeroed(shared_bytes as usize),
             barriers: Default::default(),
+            used: 0,
         }
     }
 
@@ -85,10 +88,9 @@ impl CtaState {
         self.output.clear();
         let used = self.shared_bytes as usize;
         self.shared.as_mut_slice()[..used].fill(0);
-        for b in &mut self.barriers {
-            if b.phase != 0 || b.arrived != 0 {
-                *b = Barrier::default();
-            }
+        while self.used != 0 {
+            self.barriers[self.used.trailing_zeros() as usize] = Barrier::default();
+            self.used &= self.used - 1;
         }
     }
 
@@ -103,6 +105,7 @@ impl CtaState {
 
     /// Lanes come to barrier `id`; the phase that they wait for, if they wait.
     pub fn arrive(&mut self, id: usize, a: Arrival) -> u64 {
+        self.used |= 1 << (id % BARRIERS);
         let b = &mut self.barriers[id % BARRIERS];
         let phase = b.phase;
         let n = a.lanes.count_ones();
@@ -149,8 +152,10 @@ impl CtaState {
     /// Threads end; barriers that waited for them only go on.
     pub fn exit(&mut self, threads: u32) {
         self.live_threads = self.live_threads.saturating_sub(threads);
-        for id in 0..BARRIERS {
-            self.settle(id);
+        let mut rest = self.used;
+        while rest != 0 {
+            self.settle(rest.trailing_zeros() as usize);
+            rest &= rest - 1;
         }
     }
 

@@ -10,6 +10,7 @@ use crate::ops::{
     atomic, collective, control, convert, float, half, integer, memory, modify, moves, system, uniform,
 };
 use crate::program::Kernel;
+use crate::uninitialised;
 use crate::uop::{ROW, Uop};
 use isa::field::{Field, SysFn};
 use isa::image::{Image, Symbol};
@@ -128,7 +129,11 @@ impl Decoder {
             match role {
                 Role::Addr | Role::CAddr => {
                     u.a = self.source(i.src[0], 1);
-                    u.b = if i.flag(Field::E64) && u.a != self.layout.zeros { u.a + ROW } else { self.layout.zeros };
+                    u.b = if i.flag(Field::E64) && u.a != self.layout.zeros {
+                        u.a + ROW
+                    } else {
+                        self.layout.zeros
+                    };
                     u.u = i.address_ureg().map_or(self.layout.zeros, |r| self.uniform(r));
                     u.imm = i.offset();
                 }
@@ -140,7 +145,11 @@ impl Decoder {
                     u.d = if i.dst.is_zero() { self.layout.swallow } else { self.register(i.dst) };
                 }
                 Role::U | Role::U2 => {
-                    u.d = if i.dst.0 == UReg::URZ.0 { self.layout.swallow } else { self.uniform(UReg(i.dst.0)) };
+                    u.d = if i.dst.0 == UReg::URZ.0 {
+                        self.layout.swallow
+                    } else {
+                        self.uniform(UReg(i.dst.0))
+                    };
                 }
                 Role::Num(Field::Bar4) => {
                     let row = self.layout.converge + i.field(Field::Bar4) * ROW;
@@ -321,7 +330,16 @@ pub fn kernel(image: &Image, entry: usize, level: Isa) -> Kernel {
         }
     }
     decoder.layout.end = decoder.layout.pool + decoder.pool.len() as u32 * ROW;
+    let f = &image.functions[entry];
+    // Whoever runs past the end of the entry falls into other code.
+    let alone = reached.len() == 1;
+    let read_first = if alone { uninitialised::registers(&image.code, f.start, f.end) } else { None };
+    let cleared = match read_first {
+        Some(list) => list.into_iter().map(|r| layout.registers + u32::from(r) * ROW).collect(),
+        None => (0..registers).map(|r| layout.registers + r * ROW).collect(),
+    };
     Kernel {
+        cleared,
         uops,
         modified: decoder.modified,
         function: image.functions[entry].clone(),

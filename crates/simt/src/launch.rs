@@ -75,7 +75,9 @@ impl Launch {
             aligned.saturating_add(shape.dynamic_shared)
         };
         if shared_bytes > SHARED_MAX {
-            return fail(format!("{shared_bytes} bytes of shared memory are more than the {SHARED_MAX} of a CTA"));
+            return fail(format!(
+                "{shared_bytes} bytes of shared memory are more than the {SHARED_MAX} of a CTA"
+            ));
         }
         if params.len() < f.param_bytes as usize || params.len() > PARAMS_MAX as usize {
             let want = f.param_bytes;

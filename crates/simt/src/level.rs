@@ -122,7 +122,8 @@ mod x86 {
             let mut m = 0;
             for k in 0..8 {
                 // SAFETY: four lanes from 4k on; SSE2 is part of x86-64.
-                m |= (unsafe { _mm_movemask_ps(_mm_loadu_ps(r.as_ptr().add(4 * k).cast())) } as u32) << (4 * k);
+                m |= (unsafe { _mm_movemask_ps(_mm_loadu_ps(r.as_ptr().add(4 * k).cast())) } as u32)
+                    << (4 * k);
             }
             m
         }
@@ -135,7 +136,8 @@ mod x86 {
             let mut m = 0;
             for k in 0..4 {
                 // SAFETY: eight lanes from 8k on; only handlers of this level, which have AVX2, come here.
-                m |= (unsafe { _mm256_movemask_ps(_mm256_loadu_ps(r.as_ptr().add(8 * k).cast())) } as u32) << (8 * k);
+                m |= (unsafe { _mm256_movemask_ps(_mm256_loadu_ps(r.as_ptr().add(8 * k).cast())) } as u32)
+                    << (8 * k);
             }
             m
         }
@@ -148,8 +150,9 @@ mod x86 {
             let mut m = 0;
             for k in 0..2 {
                 // SAFETY: sixteen lanes from 16k on; only handlers of this level, which have AVX-512, come here.
-                m |= u32::from(unsafe { _mm512_movepi32_mask(_mm512_loadu_si512(r.as_ptr().add(16 * k).cast())) })
-                    << (16 * k);
+                m |= u32::from(unsafe {
+                    _mm512_movepi32_mask(_mm512_loadu_si512(r.as_ptr().add(16 * k).cast()))
+                }) << (16 * k);
             }
             m
         }

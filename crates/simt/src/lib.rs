@@ -31,6 +31,7 @@ pub mod program;
 pub mod runner;
 pub mod special;
 pub mod step;
+mod uninitialised;
 pub mod uop;
 pub mod warp;
 

@@ -240,7 +240,9 @@ fn float(spec: &Spec, kind: u8, x: f64, out: &mut Vec<u8>) {
         "inf".to_string()
     } else {
         match kind.to_ascii_lowercase() {
-            b'f' => format!("{magnitude:.precision$}{}", if spec.alternate && precision == 0 { "." } else { "" }),
+            b'f' => {
+                format!("{magnitude:.precision$}{}", if spec.alternate && precision == 0 { "." } else { "" })
+            }
             b'e' => exponential(magnitude, precision, spec.alternate),
             b'g' => general(magnitude, precision, spec.alternate),
             _ => hexadecimal(magnitude, spec.precision, spec.alternate),
@@ -282,9 +284,21 @@ mod tests {
 
     #[test]
     fn integers() {
-        check("%d|%5d|%-5d|%05d|%+d|% d", &[u64::from(-3i32 as u32), 42, 42, 42, 42, 42], "-3|   42|42   |00042|+42| 42");
-        check("%u %x %X %#x %o %#o", &[u64::from(u32::MAX), 255, 255, 255, 8, 8], "4294967295 ff FF 0xff 10 010");
-        check("%lld %hd %hhu %.5d %8.3d|", &[-1i64 as u64, 0x1_8000, 0x1ff, 42, 7], "-1 -32768 255 00042      007|");
+        check(
+            "%d|%5d|%-5d|%05d|%+d|% d",
+            &[u64::from(-3i32 as u32), 42, 42, 42, 42, 42],
+            "-3|   42|42   |00042|+42| 42",
+        );
+        check(
+            "%u %x %X %#x %o %#o",
+            &[u64::from(u32::MAX), 255, 255, 255, 8, 8],
+            "4294967295 ff FF 0xff 10 010",
+        );
+        check(
+            "%lld %hd %hhu %.5d %8.3d|",
+            &[-1i64 as u64, 0x1_8000, 0x1ff, 42, 7],
+            "-1 -32768 255 00042      007|",
+        );
         check("%*d|%-*d|", &[4, 1, 4, 1], "   1|1   |");
     }
 
@@ -298,8 +312,16 @@ mod tests {
     #[test]
     fn floats() {
         let f = |x: f64| x.to_bits();
-        check("%f %.2f %8.3f|%e", &[f(1.5), f(2.675), f(-1.0), f(12345.678)], "1.500000 2.67   -1.000|1.234568e+04");
-        check("%g %g %g %g %g", &[f(0.0001), f(0.00001), f(100000.0), f(1e6), f(0.0)], "0.0001 1e-05 100000 1e+06 0");
+        check(
+            "%f %.2f %8.3f|%e",
+            &[f(1.5), f(2.675), f(-1.0), f(12345.678)],
+            "1.500000 2.67   -1.000|1.234568e+04",
+        );
+        check(
+            "%g %g %g %g %g",
+            &[f(0.0001), f(0.00001), f(100000.0), f(1e6), f(0.0)],
+            "0.0001 1e-05 100000 1e+06 0",
+        );
         check("%a %a %.1a", &[f(1.0), f(-0.1), f(1.97)], "0x1p+0 -0x1.999999999999ap-4 0x2.0p+0");
         check("%f %F %08.2f", &[f(f64::NAN), f(f64::INFINITY), f(-3.14159)], "nan INF -0003.14");
     }

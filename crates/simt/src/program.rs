@@ -57,6 +57,8 @@ pub struct Kernel {
     pub(crate) function: Function,
     /// Rows of a warp's file, in bytes from its start.
     pub(crate) layout: decode::Layout,
+    /// Rows of registers that must be zeros when a warp starts: what may be read before it is written.
+    pub(crate) cleared: Vec<u32>,
     /// What the rows of constants hold.
     pub(crate) pool: Vec<decode::Pooled>,
     /// Memory instructions.
@@ -195,7 +197,12 @@ impl Program {
     pub(crate) fn banks(&self, memory: &Memory, launch_bank: Vec<u8>) -> Result<Banks, MemoryError> {
         let mut constant = vec![0; self.image.const_bytes as usize];
         memory.read(self.const_base, &mut constant)?;
-        Ok(Banks { launch: launch_bank, constant, loader: self.loader_bank.clone(), const_base: self.const_base })
+        Ok(Banks {
+            launch: launch_bank,
+            constant,
+            loader: self.loader_bank.clone(),
+            const_base: self.const_base,
+        })
     }
 
     pub(crate) fn const_base(&self) -> u64 {
@@ -224,7 +231,7 @@ impl Banks {
     /// An aligned datum of at most 16 bytes.
     pub fn read(&self, bank: u8, offset: u32, size: u32) -> Option<u128> {
         let at = offset as usize;
-        if offset % size != 0 {
+        if !offset.is_multiple_of(size) {
             return None;
         }
         let bytes = self.bank(bank).get(at..at + size as usize)?;

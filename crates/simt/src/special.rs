@@ -83,6 +83,22 @@ pub fn row(cta: &CtaState, warp: u32, bits: u32) -> Row {
     }
 }
 
+/// Whether all lanes of a warp read the same value.
+pub fn is_uniform(bits: u32) -> bool {
+    use Special::*;
+    !Special::from_bits(bits).is_some_and(|s| {
+        matches!(
+            s,
+            TidX | TidY | TidZ | LaneId | LaneMaskEq | LaneMaskLt | LaneMaskLe | LaneMaskGt | LaneMaskGe
+        )
+    })
+}
+
+/// A register that all lanes of a warp see alike.
+pub fn uniform(cta: &CtaState, warp: u32, bits: u32) -> u32 {
+    Special::from_bits(bits).map_or(0, |s| scalar(cta, warp, s))
+}
+
 fn scalar(cta: &CtaState, warp: u32, special: Special) -> u32 {
     use Special::*;
     match special {

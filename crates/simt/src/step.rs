@@ -23,13 +23,19 @@ pub enum Effect {
         addresses: Box<[u64; 32]>,
     },
     /// Lanes of `taken` jumped.
-    Branch { taken: u32 },
+    Branch {
+        taken: u32,
+    },
     /// Lanes came to a place where they wait for others of the warp; none of them runs now if `waits`.
-    Converge { waits: bool },
+    Converge {
+        waits: bool,
+    },
     /// Lanes came to a CTA barrier.
     Barrier,
     /// These lanes ended.
-    Exit { lanes: u32 },
+    Exit {
+        lanes: u32,
+    },
     Fence,
     /// No split of the warp can run: it waits for other warps.
     Blocked,
@@ -64,13 +70,13 @@ impl Warp {
             // Past the end of the code: the engine's own guard faults.
             return match self.execute(env) {
                 Ok(()) => step(Effect::Alu),
-                Err(fault) => step(Effect::Fault(Box::new(fault))),
+                Err(fault) => step(Effect::Fault(fault)),
             };
         };
         // Before the instruction runs: it may overwrite its own address.
         let touched = self.touched(inst, &u, mask);
         if let Err(fault) = self.execute(env) {
-            return step(Effect::Fault(Box::new(fault)));
+            return step(Effect::Fault(fault));
         }
         let effects = inst.op.row().effects;
         step(match inst.op {
@@ -78,7 +84,9 @@ impl Warp {
             Op::Bar => Effect::Barrier,
             _ if touched.is_some() => touched.unwrap_or(Effect::Alu),
             _ if effects.has(Effects::JUMPS) => Effect::Branch { taken: mask },
-            _ if effects.has(Effects::LANES) => Effect::Converge { waits: mask != 0 && self.lanes.active & active == 0 },
+            _ if effects.has(Effects::LANES) => {
+                Effect::Converge { waits: mask != 0 && self.lanes.active & active == 0 }
+            }
             _ if effects.has(Effects::FENCE) => Effect::Fence,
             _ => Effect::Alu,
         })
@@ -106,7 +114,8 @@ impl Warp {
             memory::bytes(inst.get::<Width>() as u32)
         };
         // SAFETY: the lanes are bound, and the rows are the instruction's own.
-        let addresses = std::array::from_fn(|lane| unsafe { memory::address(&self.lanes, u, space, lane as u32) });
+        let addresses =
+            std::array::from_fn(|lane| unsafe { memory::address(&self.lanes, u, space, lane as u32) });
         Some(Effect::Memory {
             space: memory::space(space),
             size,

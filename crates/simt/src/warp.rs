@@ -37,11 +37,16 @@ pub const HARD: u64 = 1 << 20;
 enum State {
     Ready,
     /// At a BSYNC, since this many instructions.
-    Converging { since: u64 },
+    Converging {
+        since: u64,
+    },
     /// At an instruction that needs all members.
     Gathering,
     /// At a CTA barrier, for the end of a phase.
-    Barrier { id: u8, phase: u64 },
+    Barrier {
+        id: u8,
+        phase: u64,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -117,7 +122,9 @@ impl Warp {
     pub fn start(&mut self, launch: &Launch, warp: u32) {
         let layout = &launch.kernel.layout;
         let rows = self.file.as_mut_slice();
-        rows[..layout.zeros as usize].fill(0);
+        for &at in &launch.kernel.cleared {
+            rows[at as usize..(at + ROW) as usize].fill(0);
+        }
         rows[layout.converge as usize..layout.pool as usize].fill(0);
         let threads = launch.threads().saturating_sub(32 * warp);
         let mask = if threads >= 32 { FULL } else { (1 << threads) - 1 };
@@ -196,10 +203,10 @@ impl Warp {
             match flow {
                 Flow::Event => {
                     if let Err(fault) = self.event(env) {
-                        return Stop::Fault(Box::new(fault));
+                        return Stop::Fault(fault);
                     }
                 }
-                Flow::Fault => return Stop::Fault(Box::new(self.fault(env))),
+                Flow::Fault => return Stop::Fault(self.fault(env)),
                 Flow::Next | Flow::Jump => self.rotate(env),
             }
         }
@@ -255,7 +262,7 @@ impl Warp {
     }
 
     /// One instruction of the split that runs.
-    pub(crate) fn execute(&mut self, env: &mut Env) -> Result<(), Fault> {
+    pub(crate) fn execute(&mut self, env: &mut Env) -> Result<(), Box<Fault>> {
         let (flow, ran) = self.dispatch(env, 1);
         self.executed += ran;
         self.thread_executed += ran * u64::from(self.lanes.active.count_ones());
@@ -263,7 +270,7 @@ impl Warp {
             Flow::Event => self.event(env),
             Flow::Fault => Err(self.fault(env)),
             Flow::Next | Flow::Jump => {
-                if !self.splits.is_empty() && self.executed % SLICE == 0 {
+                if !self.splits.is_empty() && self.executed.is_multiple_of(SLICE) {
                     self.rotate(env);
                 }
                 Ok(())
@@ -271,17 +278,17 @@ impl Warp {
         }
     }
 
-    pub(crate) fn fault(&mut self, env: &Env) -> Fault {
+    pub(crate) fn fault(&mut self, env: &Env) -> Box<Fault> {
         let (kind, access) = self.lanes.fault.take().unwrap_or((FaultKind::IllegalInstruction, None));
         let u = &env.launch.kernel.uops[self.pc as usize];
         let lane = access.map_or(self.lanes.mask(u).trailing_zeros() & 31, |a| a.lane);
-        Fault {
+        Box::new(Fault {
             kind,
             pc: Pc(self.pc),
             cta: env.cta.index,
             thread: special::thread(env.cta.block, 32 * self.lanes.warp + lane),
             access,
-        }
+        })
     }
 
     // --- splits -------------------------------------------------------------------------------------------------
@@ -440,7 +447,8 @@ impl Warp {
                 let need = unsafe {
                     if gathering { collective::members(&self.lanes, u, set) } else { self.partners(u, set) }
                 };
-                let more = self.splits.iter().filter(|o| same(o) && o.mask & need != 0).fold(set, |m, o| m | o.mask);
+                let more =
+                    self.splits.iter().filter(|o| same(o) && o.mask & need != 0).fold(set, |m, o| m | o.mask);
                 if more == set {
                     break need;
                 }
@@ -468,7 +476,7 @@ impl Warp {
     // --- events -------------------------------------------------------------------------------------------------
 
     /// Deals with an instruction that its handler left to the warp.
-    fn event(&mut self, env: &mut Env) -> Result<(), Fault> {
+    fn event(&mut self, env: &mut Env) -> Result<(), Box<Fault>> {
         let launch = env.launch;
         let u = &launch.kernel.uops[self.pc as usize];
         let pc = self.pc;
@@ -526,7 +534,7 @@ impl Warp {
     }
 
     /// Lanes jump to places of their own: a split each place, the lowest lane's last and so first to run.
-    fn scatter(&mut self, env: &Env, u: &Uop, m: u32, rest: u32) -> Result<(), Fault> {
+    fn scatter(&mut self, env: &Env, u: &Uop, m: u32, rest: u32) -> Result<(), Box<Fault>> {
         let pc = self.pc;
         self.leave(rest);
         let mut groups: Vec<(u32, u32)> = Vec::new();
@@ -553,7 +561,7 @@ impl Warp {
         Ok(())
     }
 
-    fn barrier(&mut self, env: &mut Env, u: &Uop, pc: u32, m: u32) -> Result<(), Fault> {
+    fn barrier(&mut self, env: &mut Env, u: &Uop, pc: u32, m: u32) -> Result<(), Box<Fault>> {
         let mode = bar_mode(u);
         let mut rest = m;
         while rest != 0 {
@@ -561,7 +569,8 @@ impl Warp {
             // SAFETY: the rows exist.
             let of = |lane| unsafe { (self.lanes.lane(u.a, lane), self.lanes.lane(u.c, lane)) };
             let (id, count) = of(lane);
-            let lanes = (0..32).filter(|&i| rest >> i & 1 != 0 && of(i) == (id, count)).fold(0, |m, i| m | 1 << i);
+            let lanes =
+                (0..32).filter(|&i| rest >> i & 1 != 0 && of(i) == (id, count)).fold(0, |m, i| m | 1 << i);
             rest &= !lanes;
             let expected = (u.aux & BAR_COUNT != 0).then_some(count);
             if id as usize >= BARRIERS || expected.is_some_and(|n| n == 0 || n % 32 != 0) {

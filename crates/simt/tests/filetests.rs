@@ -30,7 +30,10 @@ fn filetests() {
                 expected = found.clone();
             }
             if found != expected {
-                failures.push(format!("{}, {how:?}:\n--- expected\n{expected}--- found\n{found}", path.display()));
+                failures.push(format!(
+                    "{}, {how:?}:\n--- expected\n{expected}--- found\n{found}",
+                    path.display()
+                ));
                 break;
             }
         }

@@ -24,8 +24,27 @@ fn word() -> impl Strategy<Value = u32> {
     prop_oneof![
         any::<u32>(),
         prop::sample::select(vec![
-            0u32, 1, 0x8000_0000, 0xffff_ffff, 0x7fff_ffff, 0x3f80_0000, 0xbf80_0000, 0x7f80_0000, 0xff80_0000,
-            0x7fc0_0000, 0x0000_0001, 0x807f_ffff, 0x0080_0000, 0x7ff0_0000, 0x3ff0_0000, 0x3c00_7c00, 0x7e00_0001, 31, 32, 33, 64,
+            0u32,
+            1,
+            0x8000_0000,
+            0xffff_ffff,
+            0x7fff_ffff,
+            0x3f80_0000,
+            0xbf80_0000,
+            0x7f80_0000,
+            0xff80_0000,
+            0x7fc0_0000,
+            0x0000_0001,
+            0x807f_ffff,
+            0x0080_0000,
+            0x7ff0_0000,
+            0x3ff0_0000,
+            0x3c00_7c00,
+            0x7e00_0001,
+            31,
+            32,
+            33,
+            64,
         ]),
         (0u32..256).prop_map(|x| (x as f32 / 8.0 - 16.0).to_bits()),
     ]
@@ -81,9 +100,8 @@ fn build(d: &Draw) -> Option<Inst> {
 
 /// Loads registers 4 to 23 and predicates from memory, runs the instructions, and stores what they left.
 fn program(list: &[Inst]) -> isa::Image {
-    let mut lines: Vec<String> = ["S2R R0, SR_LANEID", "MOV R60, c[0x0][0x210]", "MOV R61, c[0x0][0x214]"]
-        .map(String::from)
-        .to_vec();
+    let mut lines: Vec<String> =
+        ["S2R R0, SR_LANEID", "MOV R60, c[0x0][0x210]", "MOV R61, c[0x0][0x214]"].map(String::from).to_vec();
     lines.push("IMAD.WIDE.U32 R2, R0, 0x4, R60".into());
     for r in 4..24 {
         lines.push(format!("LDG.E R{r}, [R2.64+{:#x}]", 128 * (r - 4)));
@@ -114,7 +132,8 @@ fn run_on(image: &Arc<isa::Image>, rows: &[u32], out: usize, level: Isa, threads
     let a = memory.alloc((bytes.len() + out) as u64).expect("alloc");
     memory.write(a, &bytes).expect("write");
     let options = Options { threads: 1, level, ..Options::default() };
-    run(&program, "main", &Shape::new([1; 3], [threads, 1, 1]), &a.to_le_bytes(), &memory, &options).expect("run");
+    run(&program, "main", &Shape::new([1; 3], [threads, 1, 1]), &a.to_le_bytes(), &memory, &options)
+        .expect("run");
     let mut result = vec![0; out];
     memory.read(a + bytes.len() as u64, &mut result).expect("read");
     result
@@ -183,7 +202,13 @@ fn lanes_are_what_arith_says() {
             a.wrapping_mul(b).wrapping_add(c),
             arith::bits::prmt(a, c, b, arith::bits::Prmt::Index),
             ((c as i32) >> b.min(31)) as u32,
-            arith::cvt::float_to_int(a.into(), arith::cvt::IntType::U16, arith::cvt::FloatType::F32, arith::Round::Rz, false) as u32,
+            arith::cvt::float_to_int(
+                a.into(),
+                arith::cvt::IntType::U16,
+                arith::cvt::FloatType::F32,
+                arith::Round::Rz,
+                false,
+            ) as u32,
         ];
         for (n, e) in expected.into_iter().enumerate() {
             assert_eq!(word(n, lane), e, "`{}`, lane {lane}", list[n]);

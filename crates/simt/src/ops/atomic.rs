@@ -49,20 +49,16 @@ fn result(op: AtomOp, ty: AtomType, old: u128, x: u128, new: u128, flush: bool) 
             AtomOp::Max => fp64::max(o64, x64),
             _ => fp64::add(o64, x64, Round::Rn),
         }),
-        AtomType::F16 | AtomType::F16x2 => {
-            u128::from(match op {
-                AtomOp::Min => f16::min_x2(o32, x32, MinMax::default()),
-                AtomOp::Max => f16::max_x2(o32, x32, MinMax::default()),
-                _ => f16::add_x2(o32, x32, HalfMode::default()),
-            })
-        }
-        AtomType::Bf16 | AtomType::Bf16x2 => {
-            u128::from(match op {
-                AtomOp::Min => bf16::min_x2(o32, x32, MinMax::default()),
-                AtomOp::Max => bf16::max_x2(o32, x32, MinMax::default()),
-                _ => bf16::add_x2(o32, x32, HalfMode::default()),
-            })
-        }
+        AtomType::F16 | AtomType::F16x2 => u128::from(match op {
+            AtomOp::Min => f16::min_x2(o32, x32, MinMax::default()),
+            AtomOp::Max => f16::max_x2(o32, x32, MinMax::default()),
+            _ => f16::add_x2(o32, x32, HalfMode::default()),
+        }),
+        AtomType::Bf16 | AtomType::Bf16x2 => u128::from(match op {
+            AtomOp::Min => bf16::min_x2(o32, x32, MinMax::default()),
+            AtomOp::Max => bf16::max_x2(o32, x32, MinMax::default()),
+            _ => bf16::add_x2(o32, x32, HalfMode::default()),
+        }),
         _ => match op {
             AtomOp::Add => old.wrapping_add(x),
             AtomOp::Inc | AtomOp::Dec => word(op, o32, x32).into(),
@@ -148,8 +144,20 @@ unsafe fn among_others(p: *mut u8, size: u32, f: impl Fn(u128) -> u128) -> u128 
 fn word(op: AtomOp, old: u32, x: u32) -> u32 {
     match op {
         AtomOp::Add => old.wrapping_add(x),
-        AtomOp::Inc => if old >= x { 0 } else { old + 1 },
-        AtomOp::Dec => if old == 0 || old > x { x } else { old - 1 },
+        AtomOp::Inc => {
+            if old >= x {
+                0
+            } else {
+                old + 1
+            }
+        }
+        AtomOp::Dec => {
+            if old == 0 || old > x {
+                x
+            } else {
+                old - 1
+            }
+        }
         AtomOp::Min => old.min(x),
         AtomOp::Max => old.max(x),
         AtomOp::And => old & x,

@@ -108,6 +108,27 @@ bodies! {
         l.store(u.d, l.mask(u), &row);
         Flow::Next
     };
+    /// The x of threads, where a warp lies in one line of the CTA.
+    ReadThreadX |l, u| {
+        let [_, y, z] = (*l.cta).block;
+        if (y | z) != 1 {
+            let row = special::row(&*l.cta, l.warp, u.aux);
+            l.store(u.d, l.mask(u), &row);
+            return Flow::Next;
+        }
+        let first = 32 * l.warp;
+        let mut r = [0; 32];
+        for i in 0..32 {
+            r[i] = first + i as u32;
+        }
+        l.store(u.d, l.mask(u), &r);
+        Flow::Next
+    };
+    ReadSpecialScalar |l, u| {
+        let value = special::uniform(&*l.cta, l.warp, u.aux);
+        l.store(u.d, l.mask(u), &[value; 32]);
+        Flow::Next
+    };
     ReadSpecialPair |l, u| {
         let (low, high) = (special::row(&*l.cta, l.warp, u.aux), special::row(&*l.cta, l.warp, u.aux + 1));
         l.store(u.d, l.mask(u), &low);
@@ -155,6 +176,8 @@ pub fn decode(i: &Inst, u: &mut Uop) -> Option<Levels> {
             u.aux = i.field(Field::Sr);
             match i.op {
                 _ if is_volatile(u.aux) => levels::<Event>(),
+                Op::S2r if u.aux == Special::TidX as u32 => levels::<ReadThreadX>(),
+                Op::S2r if special::is_uniform(u.aux) => levels::<ReadSpecialScalar>(),
                 Op::S2r => levels::<ReadSpecial>(),
                 Op::Cs2r => levels::<ReadSpecialPair>(),
                 _ => levels::<ReadSpecialUniform>(),

@@ -97,7 +97,9 @@ fn float_to_float(c: Conversion, x: u64) -> u64 {
     let round = c.round();
     let (to_bits, from_bits) = (c.to as u32, c.from as u32);
     match (c.to, c.from) {
-        (To::Tf32, _) if c.rnd == CvtRnd::Rna => return u64::from(cvt::f32_to_tf32_rna(x as u32, c.clamp.satfinite)),
+        (To::Tf32, _) if c.rnd == CvtRnd::Rna => {
+            return u64::from(cvt::f32_to_tf32_rna(x as u32, c.clamp.satfinite));
+        }
         (To::Tf32, _) => return u64::from(cvt::f32_to_tf32(x as u32, round, c.clamp)),
         _ => {}
     }

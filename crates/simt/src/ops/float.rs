@@ -57,10 +57,22 @@ const fn sign(bits: u32, bit: u32) -> u32 {
 macro_rules! by_round {
     ($aux:expr, |$round:ident| $body:expr) => {
         match round_of($aux) {
-            Round::Rn => { const $round: Round = Round::Rn; $body }
-            Round::Rz => { const $round: Round = Round::Rz; $body }
-            Round::Rm => { const $round: Round = Round::Rm; $body }
-            Round::Rp => { const $round: Round = Round::Rp; $body }
+            Round::Rn => {
+                const $round: Round = Round::Rn;
+                $body
+            }
+            Round::Rz => {
+                const $round: Round = Round::Rz;
+                $body
+            }
+            Round::Rm => {
+                const $round: Round = Round::Rm;
+                $body
+            }
+            Round::Rp => {
+                const $round: Round = Round::Rp;
+                $body
+            }
         }
     };
 }
@@ -261,7 +273,8 @@ fn modifiers(i: &Inst) -> u32 {
         let at = 2 * k as u32;
         x |= (if s.neg { NEG } else { 0 } | if s.abs { ABS } else { 0 }) << at;
     }
-    for (f, bit) in [(Field::Ftz, FTZ), (Field::Sat, SAT), (Field::Nan, NAN_WINS), (Field::XorSign, XOR_SIGN)] {
+    for (f, bit) in [(Field::Ftz, FTZ), (Field::Sat, SAT), (Field::Nan, NAN_WINS), (Field::XorSign, XOR_SIGN)]
+    {
         if i.flag(f) {
             x |= bit;
         }

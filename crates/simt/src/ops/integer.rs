@@ -1,7 +1,9 @@
 //! Integer arithmetic, logic, shifts and bit fields.
 
 use super::{bodies, pick};
-use crate::lanes::{DROPPED, Pair, combine, compare, map1, map2, map3, map4, map64_2, map_wide, store32, store64};
+use crate::lanes::{
+    DROPPED, Pair, combine, compare, map_wide, map1, map2, map3, map4, map64_2, store32, store64,
+};
 use crate::level::{Levels, levels};
 use crate::uop::{Flow, Uop};
 use arith::bits::{self, Amount};
@@ -216,7 +218,8 @@ pub fn shift_bits(i: &Inst, u: &mut Uop) {
     let right = i.get::<field::Dir>() == field::Dir::R;
     let high = i.get::<field::Part>() == field::Part::Hi;
     let wrap = i.flag(Field::Wrap);
-    u.aux = right as u32 | (signed as u32) << 1 | (wide as u32) << 2 | (high as u32) << 3 | (wrap as u32) << 4;
+    u.aux =
+        right as u32 | (signed as u32) << 1 | (wide as u32) << 2 | (high as u32) << 3 | (wrap as u32) << 4;
 }
 
 fn decode_shift(i: &Inst, u: &mut Uop) -> Levels {
@@ -276,7 +279,8 @@ pub fn decode(i: &Inst, u: &mut Uop) -> Option<Levels> {
         Op::Lop3 => {
             u.aux = i.field(Field::Lut);
             match u.aux {
-                0xc0 | 0xfc | 0x3c | 0x96 | 0xf8 | 0xea | 0x80 | 0xfe | 0x30 | 0x33 | 0x0f | 0x55 | 0xe8 | 0xca | 0xa8 | 0x3f => {
+                0xc0 | 0xfc | 0x3c | 0x96 | 0xf8 | 0xea | 0x80 | 0xfe | 0x30 | 0x33 | 0x0f | 0x55 | 0xe8
+                | 0xca | 0xa8 | 0x3f => {
                     pick!(u.aux, Lop3, [0xc0 0xfc 0x3c 0x96 0xf8 0xea 0x80 0xfe 0x30 0x33 0x0f 0x55 0xe8 0xca 0xa8 0x3f])
                 }
                 _ => levels::<Lop3Any>(),

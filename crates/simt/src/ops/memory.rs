@@ -1,12 +1,12 @@
 //! Loads and stores.
 //!
-//! Lanes that go to consecutive places are one copy, lanes that all go to one place one access; all others go lane by
-//! lane, in ascending order. An access is checked against the bounds that this instruction hit last, then against the
+//! Lanes that go to consecutive places are one copy, lanes that all go to one place one access; others that stay in one
+//! allocation are checked together; the rest goes lane by lane. Stores take effect in ascending order of lanes. An access is checked against the bounds that this instruction hit last, then against the
 //! table of allocations.
 
 use super::bodies;
 use crate::fault::{Access, FaultKind, Space};
-use crate::lanes::{FULL, Lanes, Row};
+use crate::lanes::{FULL, Lanes, Row, zip};
 use crate::level::{Levels, levels};
 use crate::uop::{Flow, ROW, Uop};
 use isa::abi::{LOCAL_HIGH, SHARED_HIGH};
@@ -53,9 +53,8 @@ pub fn space(s: u32) -> Space {
 #[inline(always)]
 unsafe fn displacement(l: &Lanes, u: &Uop, s: u32) -> u64 {
     // SAFETY: the address rows exist.
-    let uniform = unsafe {
-        if s == GLOBAL || s == GENERIC { l.lane64(u.u, 0) } else { u64::from(l.lane(u.u, 0)) }
-    };
+    let uniform =
+        unsafe { if s == GLOBAL || s == GENERIC { l.lane64(u.u, 0) } else { u64::from(l.lane(u.u, 0)) } };
     (i64::from(u.imm) as u64).wrapping_add(uniform)
 }
 
@@ -74,7 +73,15 @@ pub unsafe fn address(l: &Lanes, u: &Uop, s: u32, lane: u32) -> u64 {
 }
 
 #[cold]
-pub fn fault(l: &mut Lanes, kind: FaultKind, s: u32, address: u64, size: u32, lane: u32, is_store: bool) -> Flow {
+pub fn fault(
+    l: &mut Lanes,
+    kind: FaultKind,
+    s: u32,
+    address: u64,
+    size: u32,
+    lane: u32,
+    is_store: bool,
+) -> Flow {
     l.fail(kind, Some(Access { space: space(s), address, size, lane, is_store }))
 }
 
@@ -119,7 +126,13 @@ unsafe fn resolve(l: &Lanes, u: &Uop, s: u32, address: u64, len: u64) -> Option<
 /// # Safety
 /// As above.
 #[inline(always)]
-pub unsafe fn lane_pointer(l: &Lanes, u: &Uop, s: u32, address: u64, size: u32) -> Result<*mut u8, FaultKind> {
+pub unsafe fn lane_pointer(
+    l: &Lanes,
+    u: &Uop,
+    s: u32,
+    address: u64,
+    size: u32,
+) -> Result<*mut u8, FaultKind> {
     if address & u64::from(size - 1) != 0 {
         return Err(FaultKind::Misaligned);
     }
@@ -281,7 +294,8 @@ unsafe fn pattern<const S: u32, const W: u32>(l: &Lanes, u: &Uop) -> Pattern {
         let start = base.wrapping_add(displacement(l, u, S));
         let start = if S == SHARED { start & 0xffff_ffff } else { start };
         // Lanes whose low words wrap around are not consecutive; beyond the address space nothing is allocated.
-        let wraps = low0.checked_add(31 * size).is_none() || start.checked_add(u64::from(32 * size)).is_none();
+        let wraps =
+            low0.checked_add(31 * size).is_none() || start.checked_add(u64::from(32 * size)).is_none();
         if upper != 0 || wraps {
             Pattern::Other
         } else if step == 0 {
@@ -294,8 +308,6 @@ unsafe fn pattern<const S: u32, const W: u32>(l: &Lanes, u: &Uop) -> Pattern {
     }
 }
 
-/// Splits a generic access: all lanes global, all shared, or mixed.
-///
 /// # Safety
 /// As above.
 #[inline(always)]
@@ -341,7 +353,78 @@ unsafe fn load<const S: u32, const W: u32>(l: &mut Lanes, u: &Uop) -> Flow {
             }
             _ => {}
         }
+        let mut from = [0; 32];
+        if let Some(p) = span::<S, W>(l, u, m, &mut from) {
+            gather::<W>(l, u, m, p, &from);
+            return Flow::Next;
+        }
         load_each::<S, W>(l, u, m)
+    }
+}
+
+/// Lanes anywhere in one allocation: where the lowest is, and how far from it each is.
+///
+/// # Safety
+/// As above.
+#[inline(always)]
+unsafe fn span<const S: u32, const W: u32>(l: &Lanes, u: &Uop, m: u32, from: &mut Row) -> Option<*mut u8> {
+    let size = bytes(W);
+    // SAFETY: the address rows exist.
+    unsafe {
+        let (low, high) = (&*l.row(u.a), &*l.row(u.b));
+        let first = m.trailing_zeros() as usize & 31;
+        let (low0, high0) = (low[first], high[first]);
+        // Lanes that do not run go where the first one goes.
+        *from = [low0; 32];
+        zip::blend(from, m, low);
+        let (mut least, mut most, mut upper, mut all) = (u32::MAX, 0, 0, 0);
+        for i in 0..32 {
+            least = least.min(from[i]);
+            most = most.max(from[i]);
+            all |= from[i];
+        }
+        if S != SHARED {
+            let mut h = [high0; 32];
+            zip::blend(&mut h, m, high);
+            for i in 0..32 {
+                upper |= h[i] ^ high0;
+            }
+        }
+        for i in 0..32 {
+            from[i] = from[i].wrapping_sub(least);
+        }
+        let add = displacement(l, u, S);
+        let base = u64::from(least) | if S == SHARED { 0 } else { u64::from(high0) << 32 };
+        let start = base.wrapping_add(add);
+        let start = if S == SHARED { start & 0xffff_ffff } else { start };
+        if upper != 0 || (u64::from(all) | add) & u64::from(size - 1) != 0 {
+            return None;
+        }
+        resolve(l, u, S, start, u64::from(most - least) + u64::from(size))
+    }
+}
+
+/// # Safety
+/// `p` and the distances are of [`span`].
+#[inline(always)]
+unsafe fn gather<const W: u32>(l: &mut Lanes, u: &Uop, m: u32, p: *const u8, from: &Row) {
+    for k in 0..bytes(W).div_ceil(4) as usize {
+        let mut r = [0; 32];
+        for i in 0..32 {
+            // SAFETY: the caller's promise.
+            r[i] = unsafe {
+                let p = p.add(from[i] as usize);
+                match W {
+                    U8 => u32::from(p.read()),
+                    S8 => p.cast::<i8>().read() as u32,
+                    U16 => u32::from(p.cast::<u16>().read()),
+                    S16 => p.cast::<i16>().read() as u32,
+                    _ => p.cast::<u32>().add(k).read(),
+                }
+            };
+        }
+        // SAFETY: the row exists.
+        unsafe { l.store(u.d + k as u32 * ROW, m, &r) };
     }
 }
 
@@ -453,6 +536,17 @@ unsafe fn store<const S: u32, const W: u32>(l: &mut Lanes, u: &Uop) -> Flow {
             }
         }
         let mut rest = m;
+        let mut from = [0; 32];
+        if S != GENERIC
+            && let Some(p) = span::<S, W>(l, u, m, &mut from)
+        {
+            while rest != 0 {
+                let lane = rest.trailing_zeros();
+                rest &= rest - 1;
+                store_lane::<W>(l, u, lane, p.add(from[lane as usize] as usize));
+            }
+            return Flow::Next;
+        }
         while rest != 0 {
             let lane = rest.trailing_zeros();
             rest &= rest - 1;
@@ -503,7 +597,7 @@ unsafe fn local_addresses(l: &Lanes, u: &Uop) -> Row {
 /// Whether all lanes have one address, which whole rows can serve.
 fn is_row(addresses: &Row, width: u32) -> bool {
     let first = addresses[0];
-    bytes(width) >= 4 && first % bytes(width) == 0 && addresses.iter().fold(0, |x, a| x | (a ^ first)) == 0
+    bytes(width) >= 4 && first.is_multiple_of(bytes(width)) && addresses.iter().fold(0, |x, a| x | (a ^ first)) == 0
 }
 
 /// Splits a generic access by window: most have all their lanes in one.

@@ -44,9 +44,21 @@ pub fn is_inline(i: &Inst) -> bool {
     let row = op.row();
     let single = matches!(
         op,
-        Op::Fadd | Op::Fmul | Op::Ffma | Op::Fsetp | Op::Fmnmx | Op::Fdiv | Op::Frcp | Op::Fsqrt | Op::Fchk | Op::Ftestp
+        Op::Fadd
+            | Op::Fmul
+            | Op::Ffma
+            | Op::Fsetp
+            | Op::Fmnmx
+            | Op::Fdiv
+            | Op::Frcp
+            | Op::Fsqrt
+            | Op::Fchk
+            | Op::Ftestp
     );
-    single || op == Op::Iadd3 || (op == Op::Mufu && i.field(Field::Mufu) < 10) || row.roles.iter().any(|r| matches!(r, Role::Addr | Role::CAddr | Role::Target))
+    single
+        || op == Op::Iadd3
+        || (op == Op::Mufu && i.field(Field::Mufu) < 10)
+        || row.roles.iter().any(|r| matches!(r, Role::Addr | Role::CAddr | Role::Target))
 }
 
 pub fn kind(i: &Inst, role: Role) -> Kind {
@@ -82,7 +94,13 @@ fn change(kind: Kind, neg: bool, abs: bool, x: u64) -> u64 {
             let x = if abs { (x as i64).wrapping_abs() } else { x as i64 };
             (if neg { x.wrapping_neg() } else { x }) as u64
         }
-        Kind::Not => if neg { !x } else { x },
+        Kind::Not => {
+            if neg {
+                !x
+            } else {
+                x
+            }
+        }
         Kind::F64 => {
             let x = if abs { fp64::abs_operand(x) } else { x };
             if neg { fp64::neg_operand(x) } else { x }

@@ -122,9 +122,11 @@ unsafe fn call(l: &mut Lanes, u: &Uop) -> Flow {
                 SysFn::AssertFail => {
                     let (line, function) = (l.lane(u.c, lane), l.lane64(u.e, lane));
                     let mut text = |p| {
-                        string(l, lane, p).map_or_else(|| "?".into(), |s| String::from_utf8_lossy(&s).into_owned())
+                        string(l, lane, p)
+                            .map_or_else(|| "?".into(), |s| String::from_utf8_lossy(&s).into_owned())
                     };
-                    let kind = FaultKind::Assert { message: text(a), file: text(b), line, function: text(function) };
+                    let kind =
+                        FaultKind::Assert { message: text(a), file: text(b), line, function: text(function) };
                     return l.fail(kind, None);
                 }
             }

@@ -16,8 +16,8 @@
 //! out u32 ...                            what follows is rewritten by BLESS=1
 //! ```
 
-use isa::image::{Function, Image, Relocation, Symbol};
 use isa::Inst;
+use isa::image::{Function, Image, Relocation, Symbol};
 use simt::cta::CtaState;
 use simt::special::Place;
 use simt::*;
@@ -94,7 +94,8 @@ pub fn assemble(lines: &[&str]) -> Image {
     let mut image = Image { name: "test".into(), code, target: 90, ..Image::default() };
     for (n, (name, start)) in starts.iter().enumerate() {
         let end = starts.get(n + 1).map_or(image.code.len() as u32, |s| s.1);
-        let registers = image.code.iter().flat_map(|i| i.reads().chain(i.writes())).map(|(r, n)| u32::from(r.0) + n);
+        let registers =
+            image.code.iter().flat_map(|i| i.reads().chain(i.writes())).map(|(r, n)| u32::from(r.0) + n);
         image.functions.push(Function {
             name: name.clone(),
             is_entry: n == 0,
@@ -207,8 +208,13 @@ impl Case {
         let result = match how {
             How::Run { level, threads } => {
                 let sink = |text: &[u8]| output.lock().expect("lock").extend_from_slice(text);
-                let options =
-                    Options { threads, level, max_instructions: self.limit, output: Some(&sink), ..Options::default() };
+                let options = Options {
+                    threads,
+                    level,
+                    max_instructions: self.limit,
+                    output: Some(&sink),
+                    ..Options::default()
+                };
                 simt::run(&program, "main", &self.shape, &params, &memory, &options)
                     .map(|_| ())
                     .map_err(|e| e.to_string())
@@ -254,7 +260,13 @@ impl Case {
     }
 
     /// Drives the warps one instruction at a time, as a timed machine would.
-    fn step(&self, program: &Program, level: Isa, params: &[u8], memory: &Memory) -> (Vec<u8>, Result<(), String>) {
+    fn step(
+        &self,
+        program: &Program,
+        level: Isa,
+        params: &[u8],
+        memory: &Memory,
+    ) -> (Vec<u8>, Result<(), String>) {
         let kernel = program.kernel("main", level).expect("kernel");
         let launch = Launch::new(program, kernel, &self.shape, params, memory).expect("launch");
         let mut bounds = Env::bounds(&launch);
@@ -262,7 +274,8 @@ impl Case {
         let mut steps = 0u64;
         for linear in 0..launch.ctas() {
             let mut warps: Vec<Warp> = (0..launch.warps()).map(|_| Warp::new(&launch)).collect();
-            let mut cta = CtaState::new(launch.grid, launch.block, launch.shared_bytes, launch.dynamic_shared);
+            let mut cta =
+                CtaState::new(launch.grid, launch.block, launch.shared_bytes, launch.dynamic_shared);
             cta.start(launch.index(linear), Place { sm: (linear % 132) as u32, ..Place::default() });
             for (n, w) in warps.iter_mut().enumerate() {
                 w.start(&launch, n as u32);
