@@ -127,7 +127,10 @@ fn launch(
     }
 }
 
-/// Shows a bar once a second has passed, until the launch is finished.
+/// Launches shorter than this show no progress.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+
+/// Shows a bar for a launch that takes long, until it is finished.
 fn progress(
     finished: &(Mutex<bool>, std::sync::Condvar),
     bar: &Mutex<Option<ProgressBar>>,
@@ -135,7 +138,7 @@ fn progress(
     ctas: u64,
     entry: &str,
 ) {
-    let mut wait = Duration::from_secs(1);
+    let mut wait = FIRST_WAIT;
     let Ok(mut flag) = finished.0.lock() else { return };
     loop {
         let Ok((next, _)) = finished.1.wait_timeout(flag, wait) else { return };
@@ -151,7 +154,7 @@ fn progress(
         let shown = bar.get_or_insert_with(|| {
             let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} CTAs, {elapsed}")
                 .unwrap_or_else(|_| ProgressStyle::default_bar());
-            ProgressBar::new(ctas).with_style(style).with_message(entry.to_owned())
+            ProgressBar::new(ctas).with_style(style).with_message(entry.to_owned()).with_elapsed(FIRST_WAIT)
         });
         shown.set_position(done.load(Ordering::Relaxed));
     }

@@ -175,6 +175,9 @@ fn with_carry<'a>(cx: &mut FnLower<'_, '_, 'a>, inst: &Instruction<'a>, ty: Scal
 }
 
 /// A sum or difference that takes the carry flag if `takes`, and gives it with `.cc`.
+///
+/// A difference is a sum with the complement: the flag it gives and takes is set where nothing was borrowed. It shows where
+/// `addc` follows `sub.cc`, as in the 128-bit division that nvcc emits.
 fn add_carry<'a>(
     cx: &mut FnLower<'_, '_, 'a>,
     inst: &Instruction<'a>,
@@ -182,12 +185,21 @@ fn add_carry<'a>(
     args: [Value; 2],
     takes: bool,
 ) -> Result {
-    let carry = if takes { cx.b.use_var(cx.cc) } else { cx.iconst(Type::P, 0) };
+    let subtracts = op == Op::SubBorrow;
+    let carry = match takes {
+        true if subtracts => {
+            let carry = cx.b.use_var(cx.cc);
+            cx.b.ins(Op::Not, &[carry], Type::P)
+        }
+        true => cx.b.use_var(cx.cc),
+        false => cx.iconst(Type::P, 0),
+    };
     let ty = cx.b.func.ty(args[0]);
     let results = cx.b.ins_multi(op, &[args[0], args[1], carry], &[ty, Type::P], None);
     cx.write(cx.operand(inst, 0)?, results[0])?;
     if inst.has_modifier("cc") {
-        cx.write_var(cx.cc, results[1]);
+        let carry = if subtracts { cx.b.ins(Op::Not, &[results[1]], Type::P) } else { results[1] };
+        cx.write_var(cx.cc, carry);
     }
     Ok(())
 }
