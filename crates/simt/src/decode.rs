@@ -220,9 +220,10 @@ impl Decoder {
             *field = to;
             changes.push(change);
         }
-        let aux = self.modified.len() as u32;
+        let imm = self.modified.len() as i32;
         self.modified.push(modify::Modified { changes, inner });
-        Uop { handler: self.pick(levels::<modify::Run>()), aux, ..u }
+        // The rest stays as it is: the warp looks at it when lanes have to wait.
+        Uop { handler: self.pick(levels::<modify::Run>()), imm, ..u }
     }
 }
 

@@ -141,9 +141,9 @@ unsafe fn prepare(l: &mut Lanes, changes: &[Change]) {
 }
 
 bodies! {
-    /// `aux` is the place in the kernel's list.
+    /// `imm` is the place in the kernel's list; operations with an address or a target never come here.
     Run |l, u| {
-        let modified = &(&(*l.kernel).modified)[u.aux as usize];
+        let modified = &(&(*l.kernel).modified)[u.imm as usize];
         prepare(l, &modified.changes);
         (modified.inner.handler)(l, &modified.inner)
     };

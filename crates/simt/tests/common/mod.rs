@@ -16,6 +16,9 @@
 //! out u32 ...                            what follows is rewritten by BLESS=1
 //! ```
 
+// Each test file uses its part.
+#![allow(dead_code)]
+
 use isa::Inst;
 use isa::image::{Function, Image, Relocation, Symbol};
 use simt::cta::CtaState;
