@@ -191,7 +191,7 @@ pub fn div(a: u32, b: u32, mode: Mode) -> u32 {
 #[inline(always)]
 pub fn div_check(a: u32, b: u32) -> bool {
     let (a, b) = ((a >> 23 & 0xff) as i32, (b >> 23 & 0xff) as i32);
-    let fast = (a >= 25) & (a <= 254) & (b >= 2) & (b <= 251) & (a - b >= -124) & (a - b <= 126);
+    let fast = (25..=254).contains(&a) & (2..=251).contains(&b) & (-124..=126).contains(&(a - b));
     !fast
 }
 

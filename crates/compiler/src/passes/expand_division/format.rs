@@ -124,7 +124,7 @@ impl Format {
     }
 
     /// The number whose high word is this and whose other bits are zero.
-    pub fn from_high(self, c: &mut Code, high: Value) -> Value {
+    pub fn of_high(self, c: &mut Code, high: Value) -> Value {
         match self {
             Format::F32 => high,
             Format::F64 => {

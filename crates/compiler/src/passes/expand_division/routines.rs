@@ -10,7 +10,7 @@ use super::float::{in_root_range_f64, reciprocal_f64, root_steps_f32, root_steps
 use super::format::{Format, SIGN};
 use ir::{FloatCmp, IntCmp, Round, Terminator, Type, Value};
 
-/// The steps of a division in [1, 2): the quotient is `root + reciprocal * rest`, rounded once.
+/// The steps of a division in [1, 2): the quotient is `near + reciprocal * rest`, rounded once.
 struct Quotient {
     near: Value,
     reciprocal: Value,
@@ -91,7 +91,7 @@ pub fn divide(c: &mut Code, f: Format, round: Round, ftz: bool, a: Value, b: Val
     let is_large = c.compare_number(IntCmp::Gt, true, exponent, 0);
     let large = overflowed(c, f, round, sign);
     let small = if ftz {
-        f.from_high(c, sign)
+        f.of_high(c, sign)
     } else {
         let cut = parts.rounded(c, f, Round::Rz);
         let minus_b = f.neg(c, b_one);
@@ -125,7 +125,7 @@ fn special_quotient(c: &mut Code, f: Format, ftz: bool, a: Value, b: Value) -> (
     let gives_infinity = c.or(a_infinite, b_zero);
     let gives_zero = c.or(a_zero, b_infinite);
     let high = c.select(gives_infinity, signed_infinity, sign);
-    let value = f.from_high(c, high);
+    let value = f.of_high(c, high);
 
     let is_invalid = c.and(gives_infinity, gives_zero);
     let invalid = f.constant(c, f.invalid());
@@ -235,7 +235,7 @@ pub fn root(c: &mut Code, f: Format, round: Round, ftz: bool, x: Value) {
     let done = c.create_block(&[f.ty()]);
     // The number, and what to add to the exponent of its root.
     let ready = c.create_block(&[f.ty(), Type::B32]);
-    if (f, round) != (f, Round::Rn) && f == Format::F64 {
+    if f == Format::F64 && round != Round::Rn {
         let unusual = c.create_block(&[]);
         let (_, is_slow) = in_root_range_f64(c, x);
         let none = c.word(0);
@@ -279,7 +279,7 @@ fn special_root(c: &mut Code, f: Format, ftz: bool, x: Value) -> (Value, Value) 
     let is_infinite = c.fcompare(ty, FloatCmp::Eq, false, x, infinity);
     let high = f.high(c, x);
     let sign = c.and_number(high, SIGN.into());
-    let signed_zero = f.from_high(c, sign);
+    let signed_zero = f.of_high(c, sign);
     let invalid = f.constant(c, f.invalid());
     let nan = match f {
         Format::F32 => invalid,
@@ -293,6 +293,6 @@ fn special_root(c: &mut Code, f: Format, ftz: bool, x: Value) -> (Value, Value) 
     let value = c.select(is_zero, signed_zero, value);
     // Neither zero, negative nor NaN.
     let is_positive = c.fcompare(ty, FloatCmp::Gt, ftz, x, zero);
-    let is_ordinary_or_zero = c.not(is_positive);
-    (value, c.or(is_ordinary_or_zero, is_infinite))
+    let is_not_positive = c.not(is_positive);
+    (value, c.or(is_not_positive, is_infinite))
 }
