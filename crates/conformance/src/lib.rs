@@ -5,10 +5,12 @@
 //! | [`vectors`] | single instructions on seeded operands ([`inputs`]) |
 //! | [`kernels`] | whole launches, compared by SHA-256 |
 //! | [`bench`] | functional rates beside a bare loop ([`bare_loop`]) |
+//! | [`code`] | our code beside NVIDIA's: executed instructions, registers, mix |
 //! | [`fuzz`] | the entry functions of the fuzz targets |
 
 pub mod bare_loop;
 pub mod bench;
+pub mod code;
 pub mod fuzz;
 pub mod inputs;
 pub mod kernels;

@@ -1,9 +1,10 @@
-//! The `conformance` tool: `vectors`, `kernels` and `bench` on directories of ground truth.
+//! The `conformance` tool: `vectors`, `kernels`, `code` and `bench` on directories of ground truth.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use clap::{Parser, Subcommand};
 use conformance::bare_loop::BareLoop;
-use conformance::{bench, kernels, vectors};
+use conformance::{bench, code, kernels, vectors};
+use driver::CompileOptions;
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -44,6 +45,19 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Compare our code with NVIDIA's: executed instructions, registers and mix of every kernel.
+    Code {
+        directory: PathBuf,
+        /// Only kernels whose name contains this.
+        #[arg(long)]
+        filter: Option<String>,
+        /// How much to optimise, 0 to 3.
+        #[arg(long, default_value_t = 3)]
+        opt_level: u8,
+        /// Print the outcome as JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Measure functional rates beside a bare loop of the same shape.
     Bench {
         directory: PathBuf,
@@ -68,6 +82,7 @@ fn main() -> ExitCode {
         Command::Kernels { directory, filter, threads, json } => {
             run_kernels(directory, filter, threads, json)
         }
+        Command::Code { directory, filter, opt_level, json } => run_code(directory, filter, opt_level, json),
         Command::Bench { directory, all, filter, repetitions, json } => {
             run_bench(directory, all, filter, repetitions, json)
         }
@@ -141,6 +156,34 @@ fn run_kernels(
         false => println!("kernels: {matching} of {} match, {not_built} not built", list.len()),
     }
     Ok(matching == list.len())
+}
+
+fn run_code(directory: PathBuf, filter: Option<String>, opt_level: u8, json: bool) -> Result<bool, String> {
+    let (mut list, results) = kernels::load(&directory)?;
+    list.retain(|k| filter.as_ref().is_none_or(|part| k.name.contains(part)));
+    let options = CompileOptions { opt_level, ..CompileOptions::default() };
+    let mut rows = Vec::new();
+    for kernel in &list {
+        match code::measure(&directory, kernel, &results, &options) {
+            Ok(row) => rows.push(row),
+            Err(why) => eprintln!("{}: {}", kernel.name, why.lines().next().unwrap_or_default()),
+        }
+    }
+    if json {
+        let kernels: Vec<_> = rows
+            .iter()
+            .map(|r| {
+                json!({
+                    "kernel": r.name, "executed": r.executed.0, "h200_executed": r.executed.1,
+                    "registers": r.registers.0, "h200_registers": r.registers.1, "mix": r.mix.0, "sass_mix": r.mix.1,
+                })
+            })
+            .collect();
+        println!("{:#}", json!({ "kernels": kernels, "summary": code::summary(&rows).trim() }));
+    } else {
+        print!("{}", code::table(&rows));
+    }
+    Ok(true)
 }
 
 fn run_bench(
