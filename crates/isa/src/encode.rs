@@ -170,7 +170,9 @@ impl Inst {
         }
         if matches!(row.roles.first(), Some(Role::U | Role::U2)) {
             let pair = row.roles[0] == Role::U2;
-            if self.dst.0 > UReg::URZ.0 || (pair && !self.dst.0.is_multiple_of(2) && self.dst.0 != UReg::URZ.0) {
+            if self.dst.0 > UReg::URZ.0
+                || (pair && !self.dst.0.is_multiple_of(2) && self.dst.0 != UReg::URZ.0)
+            {
                 return Err(EncodingError::Misaligned(self.dst));
             }
         }

@@ -38,6 +38,10 @@ use crate::diagnostic::Diagnostic;
 type Result<T = ()> = std::result::Result<T, Diagnostic>;
 
 /// Lowers a checked module. `name` is the name of the text, for messages.
-pub fn lower(name: &str, source: &[u8], module: &ast::Module<'_>) -> std::result::Result<ir::Module, Vec<Diagnostic>> {
+pub fn lower(
+    name: &str,
+    source: &[u8],
+    module: &ast::Module<'_>,
+) -> std::result::Result<ir::Module, Vec<Diagnostic>> {
     module::lower(name, source, module)
 }
