@@ -5,6 +5,7 @@
 //! table of allocations.
 
 use super::bodies;
+use super::pattern::{Half, Pattern, pattern};
 use crate::fault::{Access, FaultKind, Space};
 use crate::lanes::{FULL, Lanes, Row, zip};
 use crate::level::{Levels, levels};
@@ -51,7 +52,7 @@ pub fn space(s: u32) -> Space {
 /// # Safety
 /// As [`crate::uop::Handler`], here and below.
 #[inline(always)]
-unsafe fn displacement(l: &Lanes, u: &Uop, s: u32) -> u64 {
+pub(super) unsafe fn displacement(l: &Lanes, u: &Uop, s: u32) -> u64 {
     // SAFETY: the address rows exist.
     let uniform =
         unsafe { if s == GLOBAL || s == GENERIC { l.lane64(u.u, 0) } else { u64::from(l.lane(u.u, 0)) } };
@@ -160,19 +161,9 @@ pub fn is_local(s: u32, address: u64) -> bool {
 /// `p` has the bytes of the width.
 #[inline(always)]
 unsafe fn load_lane<const W: u32>(l: &mut Lanes, u: &Uop, lane: u32, p: *const u8) {
-    // SAFETY: the caller's promise; accesses are aligned.
-    unsafe {
-        match W {
-            U8 => l.set_lane(u.d, lane, u32::from(p.read())),
-            S8 => l.set_lane(u.d, lane, p.cast::<i8>().read() as u32),
-            U16 => l.set_lane(u.d, lane, u32::from(p.cast::<u16>().read())),
-            S16 => l.set_lane(u.d, lane, p.cast::<i16>().read() as u32),
-            _ => {
-                for k in 0..bytes(W) / 4 {
-                    l.set_lane(u.d + k * ROW, lane, p.cast::<u32>().add(k as usize).read());
-                }
-            }
-        }
+    for k in 0..bytes(W).div_ceil(4) {
+        // SAFETY: the caller's promise; the destination rows exist.
+        unsafe { l.set_lane(u.d + k * ROW, lane, read_word::<W>(p, k as usize)) };
     }
 }
 
@@ -263,47 +254,68 @@ unsafe fn store_all<const W: u32>(l: &Lanes, u: &Uop, p: *mut u8) {
     }
 }
 
-/// How the addresses of all lanes, those that do not run too, lie.
-enum Pattern {
-    /// Lane `i` at the address plus `i` times the size.
-    Consecutive(u64),
-    /// All at one address.
-    Same(u64),
-    Other,
-}
-
+/// Both halves of a full warp; false where a place is misaligned or out of bounds.
+///
 /// # Safety
 /// As above.
 #[inline(always)]
-unsafe fn pattern<const S: u32, const W: u32>(l: &Lanes, u: &Uop) -> Pattern {
-    let size = bytes(W);
-    // SAFETY: the address rows exist.
+unsafe fn load_halves<const S: u32, const W: u32>(l: &mut Lanes, u: &Uop, halves: [Half; 2]) -> bool {
+    let size = u64::from(bytes(W));
+    if (halves[0].start | halves[1].start) & (size - 1) != 0 {
+        return false;
+    }
+    let len = |h: &Half| if h.same { size } else { 16 * size };
+    // SAFETY: what is resolved is within bounds; a half that is one place has a stride of nothing.
     unsafe {
-        let (low, high) = (&*l.row(u.a), &*l.row(u.b));
-        let (low0, high0) = (low[0], high[0]);
-        let (mut step, mut same, mut upper) = (0, 0, 0);
-        for i in 0..32 {
-            let d = low[i].wrapping_sub(low0);
-            step |= d ^ (size * i as u32);
-            same |= d;
-            if S != SHARED {
-                upper |= high[i] ^ high0;
+        let (Some(p), Some(q)) = (
+            resolve(l, u, S, halves[0].start, len(&halves[0])),
+            resolve(l, u, S, halves[1].start, len(&halves[1])),
+        ) else {
+            return false;
+        };
+        for (h, p) in [p, q].into_iter().enumerate() {
+            if halves[h].same {
+                fill_half::<W, true>(l, u, h, p);
+            } else {
+                fill_half::<W, false>(l, u, h, p);
             }
         }
-        let base = u64::from(low0) | if S == SHARED { 0 } else { u64::from(high0) << 32 };
-        let start = base.wrapping_add(displacement(l, u, S));
-        let start = if S == SHARED { start & 0xffff_ffff } else { start };
-        // Lanes whose low words wrap around are not consecutive; beyond the address space nothing is allocated.
-        let wraps =
-            low0.checked_add(31 * size).is_none() || start.checked_add(u64::from(32 * size)).is_none();
-        if upper != 0 || wraps {
-            Pattern::Other
-        } else if step == 0 {
-            Pattern::Consecutive(start)
-        } else if same == 0 {
-            Pattern::Same(start)
-        } else {
-            Pattern::Other
+    }
+    true
+}
+
+/// Sixteen lanes from one place or from consecutive ones.
+///
+/// # Safety
+/// `p` has the bytes.
+#[inline(always)]
+unsafe fn fill_half<const W: u32, const SAME: bool>(l: &mut Lanes, u: &Uop, half: usize, p: *const u8) {
+    let size = bytes(W) as usize;
+    for k in 0..size.div_ceil(4) {
+        let mut r = [0; 16];
+        for i in 0..16 {
+            // SAFETY: the caller's promise.
+            r[i] = unsafe { read_word::<W>(p.add(if SAME { 0 } else { size * i }), k) };
+        }
+        // SAFETY: the destination rows exist.
+        unsafe { (&mut *l.row(u.d + k as u32 * ROW))[16 * half..][..16].copy_from_slice(&r) };
+    }
+}
+
+/// Word `k` of an element, narrow ones widened.
+///
+/// # Safety
+/// `p` has the bytes of the width.
+#[inline(always)]
+unsafe fn read_word<const W: u32>(p: *const u8, k: usize) -> u32 {
+    // SAFETY: the caller's promise; accesses are aligned.
+    unsafe {
+        match W {
+            U8 => u32::from(p.read()),
+            S8 => p.cast::<i8>().read() as u32,
+            U16 => u32::from(p.cast::<u16>().read()),
+            S16 => p.cast::<i16>().read() as u32,
+            _ => p.cast::<u32>().add(k).read(),
         }
     }
 }
@@ -339,15 +351,13 @@ unsafe fn load<const S: u32, const W: u32>(l: &mut Lanes, u: &Uop) -> Flow {
             Pattern::Same(start) if start & u64::from(size - 1) == 0 => {
                 if let Some(p) = resolve(l, u, S, start, u64::from(size)) {
                     for k in 0..size.div_ceil(4) {
-                        let v = match W {
-                            U8 => u32::from(p.read()),
-                            S8 => p.cast::<i8>().read() as u32,
-                            U16 => u32::from(p.cast::<u16>().read()),
-                            S16 => p.cast::<i16>().read() as u32,
-                            _ => p.cast::<u32>().add(k as usize).read(),
-                        };
-                        l.store(u.d + k * ROW, m, &[v; 32]);
+                        l.store(u.d + k * ROW, m, &[read_word::<W>(p, k as usize); 32]);
                     }
+                    return Flow::Next;
+                }
+            }
+            Pattern::Halves(halves) if m == FULL => {
+                if load_halves::<S, W>(l, u, halves) {
                     return Flow::Next;
                 }
             }
@@ -412,16 +422,7 @@ unsafe fn gather<const W: u32>(l: &mut Lanes, u: &Uop, m: u32, p: *const u8, fro
         let mut r = [0; 32];
         for i in 0..32 {
             // SAFETY: the caller's promise.
-            r[i] = unsafe {
-                let p = p.add(from[i] as usize);
-                match W {
-                    U8 => u32::from(p.read()),
-                    S8 => p.cast::<i8>().read() as u32,
-                    U16 => u32::from(p.cast::<u16>().read()),
-                    S16 => p.cast::<i16>().read() as u32,
-                    _ => p.cast::<u32>().add(k).read(),
-                }
-            };
+            r[i] = unsafe { read_word::<W>(p.add(from[i] as usize), k) };
         }
         // SAFETY: the row exists.
         unsafe { l.store(u.d + k as u32 * ROW, m, &r) };
@@ -597,7 +598,9 @@ unsafe fn local_addresses(l: &Lanes, u: &Uop) -> Row {
 /// Whether all lanes have one address, which whole rows can serve.
 fn is_row(addresses: &Row, width: u32) -> bool {
     let first = addresses[0];
-    bytes(width) >= 4 && first.is_multiple_of(bytes(width)) && addresses.iter().fold(0, |x, a| x | (a ^ first)) == 0
+    bytes(width) >= 4
+        && first.is_multiple_of(bytes(width))
+        && addresses.iter().fold(0, |x, a| x | (a ^ first)) == 0
 }
 
 /// Splits a generic access by window: most have all their lanes in one.

@@ -13,6 +13,7 @@ pub mod integer;
 pub mod memory;
 pub mod modify;
 pub mod moves;
+mod pattern;
 pub mod system;
 pub mod uniform;
 
