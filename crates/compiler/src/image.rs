@@ -6,7 +6,7 @@ use crate::clobbers::Clobbers;
 use crate::emit::Code;
 use crate::mir::Target;
 use crate::places::Places;
-use crate::{CompileError, Options, allocate, converge, emit, merge_loads, prepare, select};
+use crate::{CompileError, Options, allocate, converge, emit, merge_loads, prepare, schedule, select};
 use ir::{FuncId, Function, FunctionKind, Launch, Linkage, LocId, Module};
 use isa::image::{Image, LineRow, Param, Relocation, SourceLine, Symbol};
 use std::collections::HashMap;
@@ -112,7 +112,13 @@ fn function(
         }
     }
     let limit = register_limit(&f.launch, options);
-    let allocation = allocate::allocate(&mut mir, limit).map_err(|e| CompileError::at(m, f, f.loc, e))?;
+    allocate::merge_copies(&mut mir);
+    let allocation = if options.opt_level > 0 {
+        schedule::schedule_and_allocate(&mut mir, limit)
+    } else {
+        allocate::assign(&mut mir, limit)
+    };
+    let allocation = allocation.map_err(|e| CompileError::at(m, f, f.loc, e))?;
     if cfg!(debug_assertions)
         && let Err(e) = allocate::verify(&mir, &allocation)
     {
@@ -122,7 +128,11 @@ fn function(
     need.registers = allocation.count;
     need.frame_bytes = allocation.frame_bytes;
     need.shared_bytes = if f.kind == FunctionKind::Entry { places.shared_bytes[id.index()] } else { 0 };
-    Ok(emit::emit(&mir, &allocation, f.kind, f.loc))
+    let mut code = emit::emit(&mir, &allocation, f.kind, f.loc);
+    if options.opt_level > 0 {
+        schedule::reuse::mark(&mut code.insts);
+    }
+    Ok(code)
 }
 
 /// The preheader of the outermost loop around a block.
