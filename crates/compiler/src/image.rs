@@ -15,6 +15,8 @@ use std::collections::HashMap;
 const SM_REGISTERS: u32 = 65536;
 /// Fewer registers than the calling convention needs make no sense.
 const LEAST_REGISTERS: u32 = 24;
+/// Registers that a launch gives each thread, however few the kernel names.
+const LEAST_LAUNCHED: u32 = 16;
 
 pub fn build(mut m: Module, options: &Options) -> Result<Image, CompileError> {
     let mut places = Places::new(&m)?;
@@ -116,7 +118,7 @@ fn function(
     let allocation = if options.opt_level > 0 {
         schedule::schedule_and_allocate(&mut mir, limit)
     } else {
-        allocate::assign(&mut mir, limit)
+        allocate::assign(&mut mir, limit, 0)
     };
     let allocation = allocation.map_err(|e| CompileError::at(m, f, f.loc, e))?;
     if cfg!(debug_assertions)
@@ -185,7 +187,7 @@ fn describe(
         is_visible: f.linkage != Linkage::Internal,
         start,
         end,
-        registers: t.registers,
+        registers: if is_entry { t.registers.max(LEAST_LAUNCHED) } else { t.registers },
         shared_bytes: if is_entry { places.shared_bytes[n] } else { 0 },
         shared_align: places.shared_align.max(1).next_power_of_two(),
         local_bytes: t.local_bytes,

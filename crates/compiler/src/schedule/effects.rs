@@ -40,7 +40,8 @@ impl Touches {
     const NOTHING: Touches =
         Touches { reads: Spaces::NONE, writes: Spaces::NONE, is_plain: false, lanes: false };
     /// No access to memory passes it.
-    const ALL_MEMORY: Touches = Touches { reads: Spaces::ALL, writes: Spaces::ALL, is_plain: false, lanes: false };
+    const ALL_MEMORY: Touches =
+        Touches { reads: Spaces::ALL, writes: Spaces::ALL, is_plain: false, lanes: false };
 
     pub fn is_memory(self) -> bool {
         self.reads != Spaces::NONE || self.writes != Spaces::NONE
@@ -87,17 +88,9 @@ impl Touches {
     }
 }
 
-/// Nothing moves across it: control may leave here, lanes meet here, the instruction reads the time, or it hands over
-/// arguments or results (their registers are tied, so that an order could cost copies).
-pub fn is_fence(f: &MFunction, i: &MInst) -> bool {
+/// Nothing moves across it: control may leave here, lanes meet here, or the instruction reads the time.
+pub fn is_fence(i: &MInst) -> bool {
     if i.call.is_some() || i.op().row().effects.has(Effects::JUMPS.or(Effects::ENDS)) {
-        return true;
-    }
-    let is_tied = |r: VReg| r != f.sp && f.fixed[r.index()].is_some();
-    let mut tied = i.dst.is_some_and(|d| is_tied(d.reg)) || i.pd.iter().flatten().any(|&p| is_tied(p));
-    i.for_each_read(|s, _| tied |= is_tied(s.reg));
-    i.for_each_pred_read(|p| tied |= is_tied(p));
-    if tied {
         return true;
     }
     match i.op() {
@@ -106,13 +99,21 @@ pub fn is_fence(f: &MFunction, i: &MInst) -> bool {
         Op::Nanosleep | Op::Syscall | Op::Pmtrig | Op::Nop => true,
         Op::S2r | Op::Cs2r | Op::S2ur => {
             use Special::*;
-            let timed = [
-                ClockLo, ClockHi, GlobalTimerLo, GlobalTimerHi, Pm0, Pm1, Pm2, Pm3, Pm4, Pm5, Pm6, Pm7,
-            ];
+            let timed =
+                [ClockLo, ClockHi, GlobalTimerLo, GlobalTimerHi, Pm0, Pm1, Pm2, Pm3, Pm4, Pm5, Pm6, Pm7];
             Special::from_bits(i.inst.field(Field::Sr)).is_none_or(|s| timed.contains(&s))
         }
         _ => false,
     }
+}
+
+/// Hands over arguments or results in registers that the calling convention names.
+pub fn is_tied(f: &MFunction, i: &MInst) -> bool {
+    let is_tied = |r: VReg| r != f.sp && f.fixed[r.index()].is_some();
+    let mut tied = i.dst.is_some_and(|d| is_tied(d.reg)) || i.pd.iter().flatten().any(|&p| is_tied(p));
+    i.for_each_read(|s, _| tied |= is_tied(s.reg));
+    i.for_each_pred_read(|p| tied |= is_tied(p));
+    tied
 }
 
 /// Bytes that a load or store touches; `None` where it is neither.

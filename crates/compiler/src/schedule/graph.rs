@@ -252,7 +252,8 @@ impl Builder {
 fn memory_edges(stores: &mut Vec<Access>, loads: &mut Vec<Access>, access: Access, edges: &mut Vec<Edge>) {
     let Touches { reads, writes, .. } = access.touches;
     let mut behind = |earlier: &Access| edges.push(Edge { from: earlier.node, cycles: 1 });
-    let touched = |earlier: &Access| earlier.touches.writes.meets(reads) || earlier.touches.writes.meets(writes);
+    let touched =
+        |earlier: &Access| earlier.touches.writes.meets(reads) || earlier.touches.writes.meets(writes);
     stores.iter().filter(|s| touched(s) && s.may_meet(&access)).for_each(&mut behind);
     if writes == Spaces::NONE {
         loads.push(access);

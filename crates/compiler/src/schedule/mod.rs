@@ -32,8 +32,9 @@ const FULL_OCCUPANCY: u32 = 32;
 const STEP: u32 = 8;
 /// One predicate stays for what allocation may need.
 const PREDICATES: i32 = isa::Pred::COUNT as i32 - 1;
-/// Registers held back on successive attempts: pairs and quads leave gaps.
-const HELD_BACK: [u32; 3] = [1, 4, 8];
+/// What is tried, in turn: registers held back from the scheduler, since pairs and quads leave gaps, and whether registers
+/// rest after memory instructions.
+const ATTEMPTS: [(u32, bool); 4] = [(1, true), (1, false), (4, false), (8, false)];
 
 /// Schedules and allocates a function whose copies are merged; `limit` general registers may be used.
 pub fn schedule_and_allocate(f: &mut MFunction, limit: u32) -> Result<Allocation, String> {
@@ -42,17 +43,24 @@ pub fn schedule_and_allocate(f: &mut MFunction, limit: u32) -> Result<Allocation
     let source = f.clone();
     let needed = source_pressure(&source, &outs).registers.max(0) as u32;
     let step = needed.max(FULL_OCCUPANCY).next_multiple_of(STEP).min(limit);
-    for held_back in HELD_BACK {
-        let registers = step.saturating_sub(held_back) as i32;
-        let changed = schedule(f, &outs, Pressure { registers, preds: PREDICATES });
+    let mut last = None;
+    for (held_back, rests) in ATTEMPTS {
+        if last != Some(held_back) {
+            *f = source.clone();
+            let registers = step.saturating_sub(held_back) as i32;
+            schedule(f, &outs, Pressure { registers, preds: PREDICATES });
+            last = Some(held_back);
+        }
         let unspilled = f.classes.len();
-        let allocation = allocate::assign(f, limit)?;
-        if !changed || (f.classes.len() == unspilled && allocation.count <= step) {
+        let mut attempt = f.clone();
+        let allocation = allocate::assign(&mut attempt, limit, if rests { step } else { 0 })?;
+        if attempt.classes.len() == unspilled && allocation.count <= step {
+            *f = attempt;
             return Ok(allocation);
         }
-        *f = source.clone();
     }
-    allocate::assign(f, limit)
+    *f = source;
+    allocate::assign(f, limit, 0)
 }
 
 /// What lives at the end of each block, in units.
@@ -114,12 +122,15 @@ fn schedule(f: &mut MFunction, outs: &[Vec<u32>], limit: Pressure) -> bool {
     let mut living = Living::new(&units);
     let mut changed = false;
     for (b, out) in outs.iter().enumerate() {
-        start_at_end(&units, &mut living, &f.blocks[b], out);
-        let fences: Vec<bool> = f.blocks[b].insts.iter().map(|i| effects::is_fence(f, i)).collect();
+        // Values that are handed over are made near the registers they go to; another order could cost copies.
+        if f.blocks[b].insts.iter().any(|i| effects::is_tied(f, i)) {
+            continue;
+        }
         let block = &mut f.blocks[b];
+        start_at_end(&units, &mut living, block, out);
         let mut end = block.insts.len();
         while end > 0 {
-            let start = fences[..end].iter().rposition(|&fence| fence).map_or(0, |n| n + 1);
+            let start = block.insts[..end].iter().rposition(effects::is_fence).map_or(0, |n| n + 1);
             let region = &mut block.insts[start..end];
             if let Some(order) = find_order(&units, &mut builder, &mut living, region, limit) {
                 if cfg!(debug_assertions) {

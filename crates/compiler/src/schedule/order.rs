@@ -19,10 +19,7 @@ pub struct Pressure {
 
 impl Pressure {
     pub fn max(self, other: Pressure) -> Pressure {
-        Pressure {
-            registers: self.registers.max(other.registers),
-            preds: self.preds.max(other.preds),
-        }
+        Pressure { registers: self.registers.max(other.registers), preds: self.preds.max(other.preds) }
     }
 
     pub fn fits(self, limit: Pressure) -> bool {
