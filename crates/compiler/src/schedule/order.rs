@@ -123,6 +123,9 @@ impl Living {
 /// Candidates that are compared when too much lives.
 const COMPARED: usize = 24;
 
+/// Cycles that are as well spent waiting: other warps have work for them. Shared memory answers in as many.
+const SOON: u32 = 32;
+
 /// Places the instructions of a region under `soft` values where possible; the order is from the last to the first.
 pub fn order(units: &Units, graph: &Graph, living: &mut Living, soft: Pressure) -> (Vec<usize>, Pressure) {
     let count = graph.len();
@@ -134,6 +137,7 @@ pub fn order(units: &Units, graph: &Graph, living: &mut Living, soft: Pressure) 
             waiting_for[e.from as usize] += 1;
         }
     }
+    let length = depth.iter().copied().max().unwrap_or(0);
     // Ready but not wanted yet, by the cycle; and wanted, by the path above.
     let mut ready: BinaryHeap<(Reverse<u32>, u32)> = BinaryHeap::new();
     let mut wanted: BinaryHeap<(u32, u32)> = BinaryHeap::new();
@@ -153,6 +157,18 @@ pub fn order(units: &Units, graph: &Graph, living: &mut Living, soft: Pressure) 
             let change = living.change(units, graph, n as usize);
             (change.registers <= 0 && change.preds <= 0) || living.now.plus(change).fits(soft)
         };
+        // Where what comes soon matters more, nothing with time to spare is placed that makes more values live.
+        let waits = |n: u32| {
+            let spare = length.saturating_sub(depth[n as usize] + cycle);
+            let next = ready.peek().filter(|&&(Reverse(at), m)| {
+                at <= cycle + SOON && depth[m as usize] > depth[n as usize]
+            });
+            next.filter(|_| spare > SOON && living.change(units, graph, n as usize).registers > 0).map(|r| r.0.0)
+        };
+        if let Some(at) = wanted.peek().and_then(|&(_, n)| waits(n)) {
+            cycle = at;
+            continue;
+        }
         let next = match wanted.peek() {
             Some(&(_, n)) if fits(n) => {
                 wanted.pop();
