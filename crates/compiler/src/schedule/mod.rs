@@ -10,8 +10,9 @@
 //! | [`reuse`] | operands that the register-file cache keeps |
 //!
 //! The scheduler runs on virtual registers after copies were merged, so that no order it finds brings a copy back. It may use
-//! as many registers as leave the SM full of warps (or as the source order needs, to the next step of occupancy), which is
-//! what NVIDIA's assembler does. Where an order would make the allocator spill, or pass that step, the source order stays.
+//! as many registers as leave the SM full of warps, which is what NVIDIA's assembler does; a function that needs more as it
+//! stands keeps below the step of occupancy that it is on. Where an order would pass that step or make the allocator spill, the
+//! source order stays.
 
 mod effects;
 mod graph;
@@ -47,7 +48,7 @@ pub fn schedule_and_allocate(f: &mut MFunction, limit: u32) -> Result<Allocation
     for (held_back, rests) in ATTEMPTS {
         if last != Some(held_back) {
             *f = source.clone();
-            let registers = step.saturating_sub(held_back) as i32;
+            let registers = step.min(FULL_OCCUPANCY).saturating_sub(held_back) as i32;
             schedule(f, &outs, Pressure { registers, preds: PREDICATES });
             last = Some(held_back);
         }

@@ -160,10 +160,11 @@ pub fn order(units: &Units, graph: &Graph, living: &mut Living, soft: Pressure) 
         // Where what comes soon matters more, nothing with time to spare is placed that makes more values live.
         let waits = |n: u32| {
             let spare = length.saturating_sub(depth[n as usize] + cycle);
-            let next = ready.peek().filter(|&&(Reverse(at), m)| {
-                at <= cycle + SOON && depth[m as usize] > depth[n as usize]
-            });
-            next.filter(|_| spare > SOON && living.change(units, graph, n as usize).registers > 0).map(|r| r.0.0)
+            let next = ready
+                .peek()
+                .filter(|&&(Reverse(at), m)| at <= cycle + SOON && depth[m as usize] > depth[n as usize]);
+            next.filter(|_| spare > SOON && living.change(units, graph, n as usize).registers > 0)
+                .map(|r| r.0.0)
         };
         if let Some(at) = wanted.peek().and_then(|&(_, n)| waits(n)) {
             cycle = at;
