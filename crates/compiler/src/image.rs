@@ -6,7 +6,7 @@ use crate::clobbers::Clobbers;
 use crate::emit::Code;
 use crate::mir::Target;
 use crate::places::Places;
-use crate::{CompileError, Options, allocate, converge, emit, merge_loads, prepare, select};
+use crate::{CompileError, Options, allocate, converge, emit, merge_loads, prepare, schedule, select};
 use ir::{FuncId, Function, FunctionKind, Launch, Linkage, LocId, Module};
 use isa::image::{Image, LineRow, Param, Relocation, SourceLine, Symbol};
 use std::collections::HashMap;
@@ -15,6 +15,8 @@ use std::collections::HashMap;
 const SM_REGISTERS: u32 = 65536;
 /// Fewer registers than the calling convention needs make no sense.
 const LEAST_REGISTERS: u32 = 24;
+/// Registers that a launch gives each thread, however few the kernel names.
+const LEAST_LAUNCHED: u32 = 16;
 
 pub fn build(mut m: Module, options: &Options) -> Result<Image, CompileError> {
     let mut places = Places::new(&m)?;
@@ -112,7 +114,13 @@ fn function(
         }
     }
     let limit = register_limit(&f.launch, options);
-    let allocation = allocate::allocate(&mut mir, limit).map_err(|e| CompileError::at(m, f, f.loc, e))?;
+    allocate::merge_copies(&mut mir);
+    let allocation = if options.opt_level > 0 {
+        schedule::schedule_and_allocate(&mut mir, limit)
+    } else {
+        allocate::assign(&mut mir, limit, 0)
+    };
+    let allocation = allocation.map_err(|e| CompileError::at(m, f, f.loc, e))?;
     if cfg!(debug_assertions)
         && let Err(e) = allocate::verify(&mir, &allocation)
     {
@@ -122,7 +130,11 @@ fn function(
     need.registers = allocation.count;
     need.frame_bytes = allocation.frame_bytes;
     need.shared_bytes = if f.kind == FunctionKind::Entry { places.shared_bytes[id.index()] } else { 0 };
-    Ok(emit::emit(&mir, &allocation, f.kind, f.loc))
+    let mut code = emit::emit(&mir, &allocation, f.kind, f.loc);
+    if options.opt_level > 0 {
+        schedule::reuse::mark(&mut code.insts);
+    }
+    Ok(code)
 }
 
 /// The preheader of the outermost loop around a block.
@@ -175,7 +187,7 @@ fn describe(
         is_visible: f.linkage != Linkage::Internal,
         start,
         end,
-        registers: t.registers,
+        registers: if is_entry { t.registers.max(LEAST_LAUNCHED) } else { t.registers },
         shared_bytes: if is_entry { places.shared_bytes[n] } else { 0 },
         shared_align: places.shared_align.max(1).next_power_of_two(),
         local_bytes: t.local_bytes,

@@ -8,6 +8,7 @@
 //! | [`prepare`] | the form of `ir` that selection wants |
 //! | [`converge`] | where lanes that a branch parted meet again |
 //! | [`select`] | instruction selection, to [`mir`] |
+//! | [`schedule`] | the order of instructions, operand reuse |
 //! | [`allocate`] | register allocation with spilling |
 //! | [`emit`] | layout and final instructions |
 //! | [`places`] | where variables lie |
@@ -27,6 +28,7 @@ pub mod mir;
 pub mod passes;
 pub mod places;
 pub mod prepare;
+pub mod schedule;
 pub mod select;
 
 use ir::{Function, GlobalId, LocId, Module};

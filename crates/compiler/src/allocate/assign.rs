@@ -2,7 +2,8 @@
 
 use super::liveness::Live;
 use crate::clobbers::Clobbers;
-use crate::mir::{Class, MFunction, VReg};
+use crate::mir::{Class, MFunction, MInst, VReg};
+use isa::Unit;
 use std::collections::BTreeMap;
 
 /// What lives in one physical register: start of a range to its end and owner.
@@ -17,10 +18,25 @@ struct Assigner<'a> {
     hints: Vec<smallvec::SmallVec<[(VReg, i16); 2]>>,
     /// What calls overwrite while each register lives across them.
     avoid: Vec<Option<Clobbers>>,
+    /// By instruction: reads its registers some time after it was issued.
+    reads_late: Vec<bool>,
+    /// Registers below this one are left alone for a while after an instruction that reads late.
+    rested: usize,
 }
 
+/// Instructions for which a register that a memory instruction read is left alone, where there is another: one that wrote it
+/// sooner would wait until the memory instruction has read it (11 to 16 cycles).
+const REST: u32 = 11;
+
 /// Registers by virtual register, or what must be spilled. `short` registers cannot be spilled.
-pub fn assign(f: &MFunction, live: &Live, limit: u32, short: &[bool]) -> Result<Vec<u8>, Vec<VReg>> {
+/// Registers below `rested` are given out in turn rather than the lowest first where memory instructions read them.
+pub fn assign(
+    f: &MFunction,
+    live: &Live,
+    limit: u32,
+    rested: u32,
+    short: &[bool],
+) -> Result<Vec<u8>, Vec<VReg>> {
     let limit = limit.min(isa::Reg::COUNT as u32) as usize;
     let mut a = Assigner {
         f,
@@ -30,6 +46,8 @@ pub fn assign(f: &MFunction, live: &Live, limit: u32, short: &[bool]) -> Result<
         at: vec![None; f.classes.len()],
         hints: hints(f),
         avoid: vec![None; f.classes.len()],
+        reads_late: reads_late(f),
+        rested: rested.min(limit as u32) as usize,
     };
     let mut order: Vec<(u32, VReg)> = Vec::new();
     for n in 0..f.classes.len() {
@@ -91,6 +109,12 @@ fn hints(f: &MFunction) -> Vec<smallvec::SmallVec<[(VReg, i16); 2]>> {
     hints
 }
 
+/// Which instructions read registers late, by the numbers of live ranges.
+fn reads_late(f: &MFunction) -> Vec<bool> {
+    let is_late = |i: &MInst| i.op().row().unit == Unit::Lsu;
+    f.blocks.iter().flat_map(|b| b.insts.iter().map(is_late).chain([false])).collect()
+}
+
 impl Assigner<'_> {
     fn is_pred(&self, r: VReg) -> bool {
         self.f.class(r) == Class::Pred
@@ -139,6 +163,23 @@ impl Assigner<'_> {
         })
     }
 
+    /// The end of a range with the rest that follows it.
+    fn rest_end(&self, end: u32) -> u32 {
+        let is_late = end % 2 == 1 && self.reads_late.get(end as usize / 2) == Some(&true);
+        if is_late { end + 2 * REST } else { end }
+    }
+
+    /// Nothing else that lives in the registers is at rest when `r` starts, nor starts while `r` is.
+    fn is_rested(&self, r: VReg, at: usize) -> bool {
+        let file = self.file(r);
+        self.live.units(self.f, r).enumerate().all(|(k, u)| {
+            self.live.ranges[u].iter().all(|&(from, to)| {
+                let before = file[at + k].range(..self.rest_end(to)).next_back();
+                before.is_none_or(|(_, &(end, _))| self.rest_end(end) <= from)
+            })
+        })
+    }
+
     fn find(&self, r: VReg) -> Option<u8> {
         let step = self.f.class(r).units() as usize;
         for &(other, d) in &self.hints[r.index()] {
@@ -151,7 +192,10 @@ impl Assigner<'_> {
                 return Some(at as u8);
             }
         }
-        (0..self.file(r).len()).step_by(step).find(|&at| self.fits(r, at)).map(|at| at as u8)
+        let fits = |at: &usize| self.fits(r, *at);
+        let rested = if self.is_pred(r) { 0 } else { self.rested };
+        let found = (0..rested).step_by(step).filter(fits).find(|&at| self.is_rested(r, at));
+        found.or_else(|| (0..self.file(r).len()).step_by(step).find(fits)).map(|at| at as u8)
     }
 
     fn place(&mut self, r: VReg, at: u8) {

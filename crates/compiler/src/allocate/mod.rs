@@ -14,6 +14,7 @@ mod verify;
 
 use crate::mir::{Class, MFunction, VReg};
 
+pub use liveness::{Live, analyse};
 pub use verify::verify;
 
 /// Physical registers by virtual register, and what the frame grew to.
@@ -24,16 +25,21 @@ pub struct Allocation {
     pub count: u32,
 }
 
-/// Gives every virtual register of `f` a physical one; `limit` general registers may be used.
-pub fn allocate(f: &mut MFunction, limit: u32) -> Result<Allocation, String> {
+/// Merges the sides of copies where they can be one register.
+pub fn merge_copies(f: &mut MFunction) {
     untangle::untangle(f);
     let mut live = liveness::analyse(f);
     coalesce::coalesce(f, &mut live);
+}
+
+/// Gives every virtual register of `f`, whose copies are merged, a physical one; `limit` general registers may be used. Up to
+/// `rested` of them are taken where a lower one would have to wait for a memory instruction that reads it.
+pub fn assign(f: &mut MFunction, limit: u32, rested: u32) -> Result<Allocation, String> {
     // Registers made by spilling live for one instruction, so every round removes long ranges; a few are enough.
     let mut short = vec![false; f.classes.len()];
     for _ in 0..64 {
-        live = liveness::analyse(f);
-        match assign::assign(f, &live, limit, &short) {
+        let live = liveness::analyse(f);
+        match assign::assign(f, &live, limit, rested, &short) {
             Ok(registers) => {
                 let count = count_registers(f, &registers);
                 return Ok(Allocation { registers, frame_bytes: f.frame_bytes.next_multiple_of(16), count });

@@ -1,0 +1,190 @@
+//! Instruction scheduling: the order of the instructions of each block, and what goes with it.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`latency`] | cycles until a result can be read |
+//! | [`effects`] | what keeps instructions in order beyond registers |
+//! | [`graph`] | dependences |
+//! | [`order`] | the list scheduler |
+//! | [`verify`] | a check that an order computes the same |
+//! | [`reuse`] | operands that the register-file cache keeps |
+//!
+//! The scheduler runs on virtual registers after copies were merged, so that no order it finds brings a copy back. It may use
+//! as many registers as leave the SM full of warps, which is what NVIDIA's assembler does; a function that needs more as it
+//! stands keeps below the step of occupancy that it is on. Where an order would pass that step or make the allocator spill, the
+//! source order stays.
+
+mod effects;
+mod graph;
+mod latency;
+mod order;
+pub mod reuse;
+mod verify;
+
+use crate::allocate::{self, Allocation, Live};
+use crate::mir::{MBlock, MFunction, MInst, MTerm, VReg};
+use graph::{Builder, Units};
+use isa::Op;
+use order::{Living, Pressure};
+
+/// Registers a thread may have for an SM to hold all the warps it can: 65,536 for 2,048 threads.
+const FULL_OCCUPANCY: u32 = 32;
+/// Registers are given out in eights a thread.
+const STEP: u32 = 8;
+/// One predicate stays for what allocation may need.
+const PREDICATES: i32 = isa::Pred::COUNT as i32 - 1;
+/// What is tried, in turn: registers held back from the scheduler, since pairs and quads leave gaps, and whether registers
+/// rest after memory instructions.
+const ATTEMPTS: [(u32, bool); 4] = [(1, true), (1, false), (4, false), (8, false)];
+
+/// Schedules and allocates a function whose copies are merged; `limit` general registers may be used.
+pub fn schedule_and_allocate(f: &mut MFunction, limit: u32) -> Result<Allocation, String> {
+    let live = allocate::analyse(f);
+    let outs = live_out(f, &live);
+    let source = f.clone();
+    let needed = source_pressure(&source, &outs).registers.max(0) as u32;
+    let step = needed.max(FULL_OCCUPANCY).next_multiple_of(STEP).min(limit);
+    let mut last = None;
+    for (held_back, rests) in ATTEMPTS {
+        if last != Some(held_back) {
+            *f = source.clone();
+            let registers = step.min(FULL_OCCUPANCY).saturating_sub(held_back) as i32;
+            schedule(f, &outs, Pressure { registers, preds: PREDICATES });
+            last = Some(held_back);
+        }
+        let unspilled = f.classes.len();
+        let mut attempt = f.clone();
+        let allocation = allocate::assign(&mut attempt, limit, if rests { step } else { 0 })?;
+        if attempt.classes.len() == unspilled && allocation.count <= step {
+            *f = attempt;
+            return Ok(allocation);
+        }
+    }
+    *f = source;
+    allocate::assign(f, limit, 0)
+}
+
+/// What lives at the end of each block, in units.
+fn live_out(f: &MFunction, live: &Live) -> Vec<Vec<u32>> {
+    let units = Units::new(f);
+    // Points where blocks end, ascending.
+    let mut ends = Vec::with_capacity(f.blocks.len());
+    let mut number = 0;
+    for b in &f.blocks {
+        number += b.insts.len() as u32 + 1;
+        ends.push(2 * number);
+    }
+    let mut outs = vec![Vec::new(); f.blocks.len()];
+    for n in 0..f.classes.len() {
+        let r = VReg(n as u32);
+        for (range, unit) in live.units(f, r).zip(units.all_of(r)) {
+            for &(from, to) in &live.ranges[range] {
+                let first = ends.partition_point(|&e| e <= from);
+                for b in (first..ends.len()).take_while(|&b| ends[b] <= to) {
+                    outs[b].push(unit);
+                }
+            }
+        }
+    }
+    outs
+}
+
+/// Moves to the end of a block: what lives behind it and what its end reads.
+fn start_at_end(units: &Units, living: &mut Living, block: &MBlock, out: &[u32]) {
+    living.restart(units, out.iter().copied());
+    let mut open = |range: std::ops::Range<u32>| range.for_each(|u| living.open(units, u));
+    match &block.term {
+        MTerm::Branch { cond, .. } => cond.reg.iter().for_each(|&p| open(units.all_of(p))),
+        MTerm::Table { place, .. } => open(units.of(*place, 1)),
+        MTerm::Return { to, results } => {
+            open(units.of(*to, 1));
+            results.iter().for_each(|&r| open(units.all_of(r)));
+        }
+        _ => {}
+    }
+}
+
+/// The most that lives at once as the instructions stand.
+fn source_pressure(f: &MFunction, outs: &[Vec<u32>]) -> Pressure {
+    let units = Units::new(f);
+    let mut living = Living::new(&units);
+    let mut most = Pressure::default();
+    for (block, out) in f.blocks.iter().zip(outs) {
+        start_at_end(&units, &mut living, block, out);
+        most = most.max(living.pass(&units, &block.insts));
+    }
+    most
+}
+
+/// Schedules every block; says whether anything moved.
+fn schedule(f: &mut MFunction, outs: &[Vec<u32>], limit: Pressure) -> bool {
+    let units = Units::new(f);
+    let mut builder = Builder::new(&units);
+    let mut living = Living::new(&units);
+    let mut changed = false;
+    for (b, out) in outs.iter().enumerate() {
+        // Values that are handed over are made near the registers they go to; another order could cost copies.
+        if f.blocks[b].insts.iter().any(|i| effects::is_tied(f, i)) {
+            continue;
+        }
+        let block = &mut f.blocks[b];
+        start_at_end(&units, &mut living, block, out);
+        let mut end = block.insts.len();
+        while end > 0 {
+            let start = block.insts[..end].iter().rposition(effects::is_fence).map_or(0, |n| n + 1);
+            let region = &mut block.insts[start..end];
+            if let Some(order) = find_order(&units, &mut builder, &mut living, region, limit) {
+                if cfg!(debug_assertions) {
+                    verify::verify(&units, region, &order);
+                }
+                rearrange(region, &order);
+                changed = true;
+            }
+            end = start.saturating_sub(1);
+            // The fence above the region.
+            living.pass(&units, &block.insts[end..start]);
+        }
+    }
+    changed
+}
+
+/// An order for a region in which no more lives than may, or than does as it stands; `None` where it may stay. `living` moves
+/// above the region.
+fn find_order(
+    units: &Units,
+    builder: &mut Builder,
+    living: &mut Living,
+    region: &[MInst],
+    limit: Pressure,
+) -> Option<Vec<usize>> {
+    let below = living.save();
+    let most = living.pass(units, region);
+    if region.len() < 2 {
+        return None;
+    }
+    let allowed = most.max(limit);
+    let graph = builder.build(units, region);
+    for held_back in [0, 3, 6] {
+        let soft = Pressure { registers: limit.registers - held_back, ..limit };
+        living.restart(units, below.iter().copied());
+        let (mut order, most) = order::order(units, &graph, living, soft);
+        if most.fits(allowed) {
+            order.reverse();
+            let moved = order.iter().enumerate().any(|(n, &from)| n != from);
+            return moved.then_some(order);
+        }
+    }
+    // Whatever the order, the same lives above the region.
+    None
+}
+
+/// Puts instruction `order[n]` at place `n`.
+fn rearrange(region: &mut [MInst], order: &[usize]) {
+    let mut old: Vec<Option<MInst>> =
+        region.iter_mut().map(|i| Some(std::mem::replace(i, MInst::new(Op::Nop)))).collect();
+    for (place, &from) in region.iter_mut().zip(order) {
+        if let Some(i) = old[from].take() {
+            *place = i;
+        }
+    }
+}
