@@ -6,7 +6,7 @@ use crate::clobbers::Clobbers;
 use crate::emit::Code;
 use crate::mir::Target;
 use crate::places::Places;
-use crate::{CompileError, Options, allocate, converge, emit, merge_loads, prepare, select};
+use crate::{CompileError, Options, allocate, converge, emit, merge_loads, prepare, select, uniform};
 use ir::{FuncId, Function, FunctionKind, Launch, Linkage, LocId, Module};
 use isa::image::{Image, LineRow, Param, Relocation, SourceLine, Symbol};
 use std::collections::HashMap;
@@ -15,6 +15,9 @@ use std::collections::HashMap;
 const SM_REGISTERS: u32 = 65536;
 /// Fewer registers than the calling convention needs make no sense.
 const LEAST_REGISTERS: u32 = 24;
+
+/// Registers that the hardware gives a thread at least.
+const SMALLEST_THREAD: u32 = 16;
 
 pub fn build(mut m: Module, options: &Options) -> Result<Image, CompileError> {
     let mut places = Places::new(&m)?;
@@ -105,11 +108,15 @@ fn function(
         depth: blocks().map(|b| loops.innermost(b).map_or(0, |l| loops.get(l).depth)).collect(),
         before_loops: blocks().map(|b| before_loops(&loops, b)).collect(),
     };
-    let mut mir = select::select(m, id, f, places, &convergence, &nesting)?;
+    let uses_uniform = options.opt_level > 0 && f.kind == FunctionKind::Entry;
+    let mut mir = select::select(m, id, f, places, &convergence, &nesting, uses_uniform)?;
     for i in mir.blocks.iter_mut().flat_map(|b| &mut b.insts) {
         if let (Some(call), Some(Target::Function(callee))) = (&mut i.call, i.target) {
             call.clobbers = clobbers[callee.index()].clone();
         }
+    }
+    if uses_uniform {
+        uniform::run(&mut mir);
     }
     let limit = register_limit(&f.launch, options);
     let allocation = allocate::allocate(&mut mir, limit).map_err(|e| CompileError::at(m, f, f.loc, e))?;
@@ -175,7 +182,8 @@ fn describe(
         is_visible: f.linkage != Linkage::Internal,
         start,
         end,
-        registers: t.registers,
+        // An SM gives a thread no fewer.
+        registers: if is_entry { t.registers.max(SMALLEST_THREAD) } else { t.registers },
         shared_bytes: if is_entry { places.shared_bytes[n] } else { 0 },
         shared_align: places.shared_align.max(1).next_power_of_two(),
         local_bytes: t.local_bytes,

@@ -8,6 +8,7 @@
 //! | [`prepare`] | the form of `ir` that selection wants |
 //! | [`converge`] | where lanes that a branch parted meet again |
 //! | [`select`] | instruction selection, to [`mir`] |
+//! | [`uniform`] | constants and uniform registers |
 //! | [`allocate`] | register allocation with spilling |
 //! | [`emit`] | layout and final instructions |
 //! | [`places`] | where variables lie |
@@ -28,6 +29,7 @@ pub mod passes;
 pub mod places;
 pub mod prepare;
 pub mod select;
+pub mod uniform;
 
 use ir::{Function, GlobalId, LocId, Module};
 use passes::{OptLevel, PassOptions};
