@@ -18,6 +18,7 @@ impl Clobbers {
         for i in f.blocks.iter().flat_map(|b| &b.insts) {
             if let Some((s, width)) = i.written()
                 && s.reg != f.sp
+                && !f.class(s.reg).is_uniform()
             {
                 let first = u32::from(a.registers[s.reg.index()]) + u32::from(s.at);
                 (first..first + width).for_each(|at| all.insert(f.class(s.reg), at as usize));

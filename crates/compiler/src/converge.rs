@@ -21,6 +21,8 @@ pub struct Convergence {
     starts: Vec<Vec<(u8, Block, bool)>>,
     meets: Vec<Option<u8>>,
     used: u8,
+    /// Blocks that all lanes which run them together leave to the same block.
+    together: Vec<bool>,
 }
 
 impl Convergence {
@@ -32,6 +34,11 @@ impl Convergence {
     /// The register whose lanes meet at the start of `b`.
     pub fn meets(&self, b: Block) -> Option<u8> {
         self.meets.get(b.index()).copied().flatten()
+    }
+
+    /// Lanes that run `b` together stay together at its end.
+    pub fn stays_together(&self, b: Block) -> bool {
+        self.together.get(b.index()) == Some(&true)
     }
 
     /// Registers in use, from 0 on.
@@ -89,7 +96,8 @@ pub fn converge(f: &mut Function) -> Convergence {
         regions[n].register = taken.iter().position(|&t| !t).map_or(REGISTERS, |p| p as u8);
     }
     let spins = spinning_loops(f, &loops);
-    let mut found = Convergence::default();
+    let together = (0..f.blocks.len()).map(|b| !divergence.branch_diverges(Block::new(b))).collect();
+    let mut found = Convergence { together, ..Convergence::default() };
     for r in regions.iter().filter(|r| r.register < REGISTERS) {
         let soft = spins.iter().any(|&l| {
             let header = loops.get(l).header;

@@ -4,7 +4,7 @@ use crate::allocate::Allocation;
 use crate::mir::{Class, FrameImm, MFunction, MInst, MTerm, PSrc, Sub, Target, VReg};
 use ir::{FuncId, FunctionKind, LocId};
 use isa::field::{BptMode, Field};
-use isa::{Inst, Op, Operand, Pred, PredUse, Reg, Src, abi};
+use isa::{Inst, Op, Operand, Pred, PredUse, Reg, Src, UReg, abi};
 
 /// A function's code; targets are places from its start.
 pub struct Code {
@@ -36,9 +36,9 @@ pub fn emit(f: &MFunction, a: &Allocation, kind: FunctionKind, loc: LocId) -> Co
     };
     let mut e = Emitter { f, a, code, pending: Vec::new() };
     if kind == FunctionKind::Entry && f.uses_stack {
-        let mut i = Inst::new(Op::Mov);
+        let mut i = Inst::new(Op::Ldc).with_num(Field::Bank, u32::from(abi::BANK_LAUNCH));
         i.dst = Reg(abi::STACK_POINTER);
-        i.src[1] = Src::constant(abi::BANK_LAUNCH, abi::launch::STACK);
+        i.src[1] = Src::imm(u32::from(abi::launch::STACK));
         e.push(i, loc);
     }
     // Blocks that only go on are left out.
@@ -123,8 +123,10 @@ impl Emitter<'_> {
         let mut i = m.inst;
         i.guard = self.pred_use(m.guard);
         // Registers that nobody reads were given none: the write is dropped.
-        i.dst = m.dst.map_or(Reg::RZ, |d| {
-            if self.a.registers[d.reg.index()] == u8::MAX { Reg::RZ } else { self.reg(d) }
+        i.dst = m.dst.map_or(Reg::RZ, |d| match self.a.registers[d.reg.index()] {
+            u8::MAX if self.f.class(d.reg).is_uniform() => Reg(UReg::URZ.0),
+            u8::MAX => Reg::RZ,
+            _ => self.reg(d),
         });
         for k in 0..2 {
             i.pd[k] = m.pd[k].map_or(Pred::PT, |p| {
@@ -134,11 +136,18 @@ impl Emitter<'_> {
         for k in 0..3 {
             i.src[k] = m.src[k].src;
             if let Some(s) = m.src[k].reg {
-                i.src[k].operand = Operand::Reg(self.reg(s));
+                i.src[k].operand = if self.f.class(s.reg).is_uniform() {
+                    Operand::UReg(UReg(self.reg(s).0))
+                } else {
+                    Operand::Reg(self.reg(s))
+                };
             }
             i.ps[k] = self.pred_use(m.ps[k]);
         }
         i.e = m.e.map_or(Reg::RZ, |s| self.reg(s));
+        if let Some(s) = m.ur {
+            i.set_field(Field::Ur, u32::from(self.reg(s).0) + 1);
+        }
         if let Some(frame) = m.frame {
             let bits = m.src[1].imm_bits().unwrap_or(0);
             i.src[1] = Src::imm(match frame {

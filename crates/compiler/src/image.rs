@@ -6,7 +6,7 @@ use crate::clobbers::Clobbers;
 use crate::emit::Code;
 use crate::mir::Target;
 use crate::places::Places;
-use crate::{CompileError, Options, allocate, converge, emit, merge_loads, prepare, schedule, select};
+use crate::{CompileError, Options, allocate, converge, emit, merge_loads, prepare, schedule, select, uniform};
 use ir::{FuncId, Function, FunctionKind, Launch, Linkage, LocId, Module};
 use isa::image::{Image, LineRow, Param, Relocation, SourceLine, Symbol};
 use std::collections::HashMap;
@@ -107,11 +107,15 @@ fn function(
         depth: blocks().map(|b| loops.innermost(b).map_or(0, |l| loops.get(l).depth)).collect(),
         before_loops: blocks().map(|b| before_loops(&loops, b)).collect(),
     };
-    let mut mir = select::select(m, id, f, places, &convergence, &nesting)?;
+    let uses_uniform = options.opt_level > 0 && f.kind == FunctionKind::Entry;
+    let mut mir = select::select(m, id, f, places, &convergence, &nesting, uses_uniform)?;
     for i in mir.blocks.iter_mut().flat_map(|b| &mut b.insts) {
         if let (Some(call), Some(Target::Function(callee))) = (&mut i.call, i.target) {
             call.clobbers = clobbers[callee.index()].clone();
         }
+    }
+    if uses_uniform {
+        uniform::run(&mut mir);
     }
     let limit = register_limit(&f.launch, options);
     allocate::merge_copies(&mut mir);

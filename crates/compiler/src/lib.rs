@@ -8,6 +8,7 @@
 //! | [`prepare`] | the form of `ir` that selection wants |
 //! | [`converge`] | where lanes that a branch parted meet again |
 //! | [`select`] | instruction selection, to [`mir`] |
+//! | [`uniform`] | constants and uniform registers |
 //! | [`schedule`] | the order of instructions, operand reuse |
 //! | [`allocate`] | register allocation with spilling |
 //! | [`emit`] | layout and final instructions |
@@ -30,6 +31,7 @@ pub mod places;
 pub mod prepare;
 pub mod schedule;
 pub mod select;
+pub mod uniform;
 
 use ir::{Function, GlobalId, LocId, Module};
 use passes::{OptLevel, PassOptions};

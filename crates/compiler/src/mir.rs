@@ -1,6 +1,6 @@
 //! Machine code with virtual registers: what selection makes and register allocation turns into [`isa::Inst`].
 //!
-//! A virtual register is a word, an aligned pair, an aligned quad, or a predicate. It may be written more than once and in
+//! A virtual register is a word, an aligned pair, an aligned quad, a predicate, or a word or pair of the uniform file. It may be written more than once and in
 //! parts: an operand names a virtual register and the word in it where the operand starts; the instruction's table row says
 //! how many words follow. A guarded instruction leaves its destination as it was where the guard does not hold, so it also
 //! reads it.
@@ -27,16 +27,23 @@ pub enum Class {
     Pair,
     Quad,
     Pred,
+    /// One value a warp: a uniform register, or an aligned pair of them.
+    Uniform,
+    UniformPair,
 }
 
 impl Class {
     /// Words, or one predicate.
     pub fn units(self) -> u32 {
         match self {
-            Class::Word | Class::Pred => 1,
-            Class::Pair => 2,
+            Class::Word | Class::Pred | Class::Uniform => 1,
+            Class::Pair | Class::UniformPair => 2,
             Class::Quad => 4,
         }
+    }
+
+    pub fn is_uniform(self) -> bool {
+        matches!(self, Class::Uniform | Class::UniformPair)
     }
 }
 
@@ -68,6 +75,11 @@ impl MSrc {
         MSrc { src: Src::NONE, reg: Some(sub) }
     }
 
+    /// A uniform register; the operand says that it takes the wide slot, the number comes with allocation.
+    pub fn uniform(sub: Sub) -> Self {
+        MSrc { src: Src { operand: Operand::UReg(isa::UReg::URZ), ..Src::NONE }, reg: Some(sub) }
+    }
+
     /// An immediate; zero takes no slot.
     pub fn imm(bits: u32) -> Self {
         if bits == 0 { MSrc::ZERO } else { MSrc { src: Src::imm(bits), reg: None } }
@@ -94,7 +106,7 @@ impl MSrc {
     }
 
     pub fn is_wide(&self) -> bool {
-        self.reg.is_none() && self.src.is_wide()
+        self.src.is_wide()
     }
 
     pub fn is_zero(&self) -> bool {
@@ -172,6 +184,8 @@ pub struct MInst {
     pub pd: [Option<VReg>; 2],
     pub src: [MSrc; 3],
     pub e: Option<Sub>,
+    /// The uniform register of a memory address: a pair for global and generic ones.
+    pub ur: Option<Sub>,
     pub ps: [PSrc; 3],
     pub guard: PSrc,
     pub target: Option<Target>,
@@ -189,6 +203,7 @@ impl MInst {
             pd: [None; 2],
             src: [MSrc::ZERO; 3],
             e: None,
+            ur: None,
             ps: [PSrc::TRUE; 3],
             guard: PSrc::TRUE,
             target: None,
@@ -297,10 +312,23 @@ impl MInst {
     pub fn written(&self) -> Option<(Sub, u32)> {
         let dst = self.dst?;
         let width = self.inst.op.row().roles.iter().find_map(|&role| match role {
-            Role::D | Role::D2 | Role::DW | Role::DT | Role::DTo | Role::DM => Some(self.inst.width(role)),
+            Role::D | Role::D2 | Role::DW | Role::DT | Role::DTo | Role::DM | Role::U | Role::U2 => {
+                Some(self.inst.width(role))
+            }
             _ => None,
         })?;
         Some((dst, width))
+    }
+
+    /// Words that source `k` reads; none where the operation does not have it.
+    pub fn source_width(&self, k: usize) -> u32 {
+        let has = |role: &&Role| matches!(place_of(**role), Some(Place::Src(n)) if n == k);
+        self.inst.op.row().roles.iter().find(has).map_or(0, |&role| self.inst.width(role))
+    }
+
+    /// Words of the uniform register of the address.
+    fn ur_width(&self) -> u32 {
+        1 + self.inst.field(Field::E64)
     }
 
     /// Words read: first and how many, guarded destinations not included.
@@ -314,6 +342,9 @@ impl MInst {
             if let Some(sub) = sub {
                 f(sub, self.inst.width(role));
             }
+        }
+        if let Some(sub) = self.ur {
+            f(sub, self.ur_width());
         }
     }
 
@@ -333,6 +364,10 @@ impl MInst {
             if let Some(sub) = sub {
                 f(sub, width, false);
             }
+        }
+        let width = self.ur_width();
+        if let Some(sub) = &mut self.ur {
+            f(sub, width, false);
         }
     }
 
@@ -447,6 +482,8 @@ pub struct MFunction {
     pub uses_stack: bool,
     /// The stack pointer's virtual register, fixed to R1.
     pub sp: VReg,
+    /// Addresses in the CTA's part of shared memory, from its start, and the uniform registers that shall have them.
+    pub windows: Vec<(u32, VReg)>,
     /// Fixed registers that hold something where the function starts.
     pub arguments: Vec<VReg>,
 }
@@ -462,6 +499,7 @@ impl MFunction {
             frame_bytes: 0,
             uses_stack: false,
             sp: VReg(0),
+            windows: Vec::new(),
             arguments: Vec::new(),
         };
         f.sp = f.new_fixed(Class::Word, isa::abi::STACK_POINTER);

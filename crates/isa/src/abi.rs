@@ -30,6 +30,8 @@ pub mod launch {
     pub const CONST_BASE: u16 = 0x30;
     /// Environment registers, 32 of 32 bits.
     pub const ENVREG: u16 = 0x80;
+    /// What every global address of an entry's code is relative to, 64 bits: the descriptor of global memory.
+    pub const GLOBAL_DESCRIPTOR: u16 = 0x208;
     /// Kernel parameters.
     pub const PARAMS: u16 = 0x210;
     /// Bytes of parameters a kernel can have.

@@ -12,9 +12,9 @@ use crate::ops::{
 use crate::program::Kernel;
 use crate::uninitialised;
 use crate::uop::{ROW, Uop};
-use isa::field::{Field, SysFn};
+use isa::field::{Field, SysFn, Width};
 use isa::image::{Image, Symbol};
-use isa::{Inst, Op, Operand, PredUse, Reg, Role, Src, UReg, Unit};
+use isa::{Inst, Op, Operand, PredUse, Reg, Role, Src, UReg, Unit, abi};
 use std::collections::HashMap;
 
 /// Rows that the largest operand takes.
@@ -80,6 +80,8 @@ struct Decoder {
     index: HashMap<(Pooled, u32), u32>,
     modified: Vec<modify::Modified>,
     hints: u32,
+    /// Bytes of each constant bank that exist for certain.
+    bank_bytes: [u32; 8],
 }
 
 fn guard(p: PredUse) -> u8 {
@@ -161,6 +163,23 @@ impl Decoder {
         }
     }
 
+    /// The rows that a load from a place known now copies, and how many: constants are in the file before a warp starts.
+    fn known_constant(&mut self, i: &Inst) -> Option<(u32, u32)> {
+        let rows = match i.op {
+            Op::Uldc => 1,
+            Op::Uldc64 => 2,
+            Op::Ldc if i.get::<Width>() == Width::B32 => 1,
+            Op::Ldc if i.get::<Width>() == Width::B64 => 2,
+            _ => return None,
+        };
+        let at_zero =
+            matches!(i.src[0].operand, Operand::None | Operand::Reg(Reg::RZ) | Operand::UReg(UReg::URZ));
+        let (bank, offset) = (i.field(Field::Bank) as u8, i.offset() as u32);
+        let end = offset.checked_add(4 * rows)?;
+        let exists = offset % (4 * rows) == 0 && end <= self.bank_bytes[bank as usize & 7];
+        (at_zero && exists).then(|| (self.pooled(Pooled::Const { bank, offset }, rows), rows))
+    }
+
     fn instruction(&mut self, pc: u32, i: &Inst, soft: bool) -> Uop {
         let zeros = self.layout.zeros;
         let mut u = Uop {
@@ -184,6 +203,11 @@ impl Decoder {
         if i.op.row().roles.contains(&Role::Addr) {
             u.hint = self.hints;
             self.hints += 1;
+        }
+        if let Some((from, rows)) = self.known_constant(i) {
+            u.b = from;
+            u.handler = self.pick(if i.op == Op::Ldc { moves::copy(rows) } else { uniform::copy(rows) });
+            return u;
         }
         match handler(i, &mut u) {
             Some(levels) => u.handler = self.pick(levels),
@@ -308,8 +332,20 @@ pub fn kernel(image: &Image, entry: usize, level: Isa) -> Kernel {
         *part = end;
         end += rows * ROW;
     }
-    let mut decoder =
-        Decoder { layout, level, pool: Vec::new(), index: HashMap::new(), modified: Vec::new(), hints: 0 };
+    let mut bank_bytes = [0; 8];
+    bank_bytes[abi::BANK_LAUNCH as usize] =
+        u32::from(abi::launch::PARAMS) + image.functions[entry].param_bytes;
+    bank_bytes[abi::BANK_CONST as usize] = image.const_bytes;
+    bank_bytes[abi::BANK_LOADER as usize] = image.loader_bank.len() as u32;
+    let mut decoder = Decoder {
+        layout,
+        level,
+        pool: Vec::new(),
+        index: HashMap::new(),
+        modified: Vec::new(),
+        hints: 0,
+        bank_bytes,
+    };
     let nothing = decoder.instruction(0, &Inst::new(Op::Tex), false);
     let mut uops = vec![nothing; image.code.len() + 1];
     let (mut uses_heap, mut uses_printf) = (false, false);

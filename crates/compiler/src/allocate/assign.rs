@@ -14,6 +14,7 @@ struct Assigner<'a> {
     live: &'a Live,
     general: Vec<Occupied>,
     preds: Vec<Occupied>,
+    uniform: Vec<Occupied>,
     at: Vec<Option<u8>>,
     hints: Vec<smallvec::SmallVec<[(VReg, i16); 2]>>,
     /// What calls overwrite while each register lives across them.
@@ -43,6 +44,7 @@ pub fn assign(
         live,
         general: vec![Occupied::new(); limit],
         preds: vec![Occupied::new(); isa::Pred::COUNT],
+        uniform: vec![Occupied::new(); isa::UReg::COUNT],
         at: vec![None; f.classes.len()],
         hints: hints(f),
         avoid: vec![None; f.classes.len()],
@@ -71,6 +73,8 @@ pub fn assign(
         a.avoid[r.index()] = avoid;
         if let Some(at) = a.find(r) {
             a.place(r, at);
+        } else if f.class(r).is_uniform() {
+            return Err(Vec::new());
         } else {
             // The cheapest of those in the way makes room, unless this one is cheaper.
             let own = if is_short { f32::INFINITY } else { a.cost(r) };
@@ -121,12 +125,27 @@ impl Assigner<'_> {
     }
 
     fn file(&self, r: VReg) -> &[Occupied] {
-        if self.is_pred(r) { &self.preds } else { &self.general }
+        match self.f.class(r) {
+            Class::Pred => &self.preds,
+            Class::Uniform | Class::UniformPair => &self.uniform,
+            _ => &self.general,
+        }
+    }
+
+    fn file_mut(&mut self, r: VReg) -> &mut Vec<Occupied> {
+        match self.f.class(r) {
+            Class::Pred => &mut self.preds,
+            Class::Uniform | Class::UniformPair => &mut self.uniform,
+            _ => &mut self.general,
+        }
     }
 
     /// What the calls that `r` lives across overwrite, if any; `None` where no register is safe from one of them.
     fn clobbers_across(&self, r: VReg) -> Option<Option<Clobbers>> {
         let mut all: Option<Clobbers> = None;
+        if self.f.class(r).is_uniform() {
+            return Some(all);
+        }
         for &(from, to) in self.live.units(self.f, r).flat_map(|u| &self.live.ranges[u]) {
             // Live before the call and after it.
             let n = self.live.calls.partition_point(|c| 2 * c.at < from);
@@ -148,6 +167,9 @@ impl Assigner<'_> {
         let units = self.live.units(self.f, r);
         if at + units.len() > file.len() || self.is_clobbered(r, at, units.len()) {
             return false;
+        }
+        if self.f.class(r).is_uniform() {
+            return file[at..at + units.len()].iter().all(Occupied::is_empty);
         }
         if !self.is_pred(r) && self.f.uses_stack {
             let sp = usize::from(isa::abi::STACK_POINTER);
@@ -205,7 +227,7 @@ impl Assigner<'_> {
         }
         let units = self.live.units(self.f, r);
         let live = self.live;
-        let file = if self.is_pred(r) { &mut self.preds } else { &mut self.general };
+        let file = self.file_mut(r);
         for (k, u) in units.enumerate() {
             // A fixed register past the limit is an argument: it exists all the same.
             if at as usize + k >= file.len() {
@@ -221,7 +243,7 @@ impl Assigner<'_> {
         let Some(at) = self.at[r.index()].take() else { return };
         let units = self.live.units(self.f, r);
         let live = self.live;
-        let file = if self.is_pred(r) { &mut self.preds } else { &mut self.general };
+        let file = self.file_mut(r);
         for (k, u) in units.enumerate() {
             for &(from, _) in &live.ranges[u] {
                 file[at as usize + k].remove(&from);

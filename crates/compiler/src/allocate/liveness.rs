@@ -121,7 +121,7 @@ fn is_removable(i: &MInst, sp: VReg) -> bool {
         .or(Effects::VOLATILE)
         .or(Effects::READS);
     let pure = !row.effects.has(effects) && !matches!(row.unit, Unit::Branch | Unit::Misc);
-    let special = matches!(i.op(), Op::S2r | Op::Mov | Op::BmovR);
+    let special = matches!(i.op(), Op::S2r | Op::S2ur | Op::Mov | Op::BmovR);
     (pure || special) && i.call.is_none() && i.op() != Op::Cctl && i.dst.is_none_or(|d| d.reg != sp)
 }
 

@@ -4,6 +4,7 @@
 //! never live at once are merged; then registers are given out in the order in which ranges start, lowest number first,
 //! since the number of registers decides how many warps fit an SM. When none is free the cheapest candidate is spilled and
 //! the work starts over. Calls keep nothing but the stack pointer, so what lives across one is spilled too.
+//! Uniform registers are given out once each (see [`crate::uniform`]), and no call touches them.
 
 mod assign;
 mod coalesce;
@@ -60,7 +61,7 @@ fn count_registers(f: &MFunction, registers: &[u8]) -> u32 {
     let mut count = if f.uses_stack { u32::from(isa::abi::STACK_POINTER) + 1 } else { 0 };
     let mut note = |r: VReg| {
         let class = f.class(r);
-        if class != Class::Pred && (r != f.sp || f.uses_stack) {
+        if class != Class::Pred && !class.is_uniform() && (r != f.sp || f.uses_stack) {
             count = count.max(u32::from(registers[r.index()]) + class.units());
         }
     };

@@ -3,7 +3,7 @@
 use super::coalesce::overlap;
 use super::liveness::Live;
 use crate::mir::{Class, MFunction, MInst, MSrc, MTerm, PSrc, Sub, VReg};
-use isa::field::{Cmp, Sign, Width};
+use isa::field::{Cmp, Field, Sign, Width};
 use isa::{Op, Src};
 
 /// A place in the frame and what lives there.
@@ -113,10 +113,20 @@ fn single_moves(f: &MFunction) -> Vec<Option<[MSrc; 4]>> {
     for i in f.blocks.iter().flat_map(|b| &b.insts) {
         let Some((d, width)) = i.written() else { continue };
         let entry = words[d.reg.index()].get_or_insert(([None; 4], true));
-        let simple =
-            i.op() == Op::Mov && i.src[1].reg.is_none() && !i.is_guarded() && i.frame.is_none() && width == 1;
-        if !simple || entry.0[d.at as usize].replace(i.src[1]).is_some() {
-            entry.1 = false;
+        let plain = !i.is_guarded() && i.frame.is_none();
+        // What each word of the destination gets.
+        let source = match (i.op(), i.src[1].imm_bits()) {
+            (Op::Mov, _) if plain && i.src[1].reg.is_none() => Some(i.src[1]),
+            (Op::Ldc, Some(offset)) if plain && i.src[0].is_zero() && width <= 2 => {
+                let narrow = !matches!(i.inst.get::<Width>(), Width::B32 | Width::B64);
+                let offset = u16::try_from(offset).ok().filter(|_| !narrow);
+                offset.map(|at| MSrc::constant(i.inst.field(Field::Bank) as u8, at))
+            }
+            _ => None,
+        };
+        for n in 0..width as u8 {
+            let known = source.map(|s| entry.0[(d.at + n) as usize].replace(s.word(n)));
+            entry.1 &= known == Some(None);
         }
     }
     let defined_by_calls: std::collections::HashSet<VReg> = f

@@ -10,11 +10,34 @@ type Held = Option<(VReg, u8)>;
 struct State {
     general: Vec<Held>,
     preds: Vec<Held>,
+    uniform: Vec<Held>,
+}
+
+impl State {
+    fn file(&self, class: Class) -> &Vec<Held> {
+        match class {
+            Class::Pred => &self.preds,
+            Class::Uniform | Class::UniformPair => &self.uniform,
+            _ => &self.general,
+        }
+    }
+
+    fn file_mut(&mut self, class: Class) -> &mut Vec<Held> {
+        match class {
+            Class::Pred => &mut self.preds,
+            Class::Uniform | Class::UniformPair => &mut self.uniform,
+            _ => &mut self.general,
+        }
+    }
 }
 
 /// An error says which read would find something else.
 pub fn verify(f: &MFunction, a: &Allocation) -> Result<(), String> {
-    let unknown = State { general: vec![None; isa::Reg::COUNT + 1], preds: vec![None; isa::Pred::COUNT + 1] };
+    let unknown = State {
+        general: vec![None; isa::Reg::COUNT + 1],
+        preds: vec![None; isa::Pred::COUNT + 1],
+        uniform: vec![None; isa::UReg::COUNT + 1],
+    };
     let mut starts: Vec<Option<State>> = vec![None; f.blocks.len()];
     let mut first = unknown;
     for &r in &f.arguments {
@@ -51,7 +74,8 @@ pub fn verify(f: &MFunction, a: &Allocation) -> Result<(), String> {
                         .general
                         .iter_mut()
                         .chain(&mut next.preds)
-                        .zip(state.general.iter().chain(&state.preds));
+                        .chain(&mut next.uniform)
+                        .zip(state.general.iter().chain(&state.preds).chain(&state.uniform));
                     both.for_each(|(x, y)| {
                         if x != y {
                             *x = None;
@@ -70,7 +94,7 @@ pub fn verify(f: &MFunction, a: &Allocation) -> Result<(), String> {
 }
 
 fn set(f: &MFunction, a: &Allocation, state: &mut State, r: VReg, at: u8, width: u32) {
-    let file = if f.class(r) == Class::Pred { &mut state.preds } else { &mut state.general };
+    let file = state.file_mut(f.class(r));
     for n in at..at + width as u8 {
         if let Some(held) = file.get_mut(usize::from(a.registers[r.index()]) + usize::from(n)) {
             *held = Some((r, n));
@@ -82,7 +106,7 @@ fn check(f: &MFunction, a: &Allocation, state: &State, s: Sub, width: u32) -> Re
     if s.reg == f.sp {
         return Ok(());
     }
-    let file = if f.class(s.reg) == Class::Pred { &state.preds } else { &state.general };
+    let file = state.file(f.class(s.reg));
     for n in s.at..s.at + width as u8 {
         let at = usize::from(a.registers[s.reg.index()]) + usize::from(n);
         if file.get(at).copied().flatten() != Some((s.reg, n)) {

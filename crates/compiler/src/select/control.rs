@@ -87,12 +87,13 @@ impl Selector<'_> {
                 Ok(MTerm::Jump(self.number[call.block.index()]))
             }
             Terminator::Branch { cond, then, otherwise, uniform } => {
+                let uniform = *uniform || self.convergence.stays_together(self.block);
                 let (then, otherwise) =
                     (self.number[then.block.index()], self.number[otherwise.block.index()]);
                 let cond = self.pred(*cond);
                 Ok(match cond {
                     PSrc { reg: None, neg } => MTerm::Jump(if neg { otherwise } else { then }),
-                    cond => MTerm::Branch { cond, then, otherwise, uniform: *uniform },
+                    cond => MTerm::Branch { cond, then, otherwise, uniform },
                 })
             }
             Terminator::Switch { index, targets, uniform } => {

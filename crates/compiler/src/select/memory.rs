@@ -15,6 +15,8 @@ struct Place {
     space: Space,
     base: MSrc,
     offset: i32,
+    /// The uniform register of the sum.
+    ur: Option<Sub>,
 }
 
 impl Selector<'_> {
@@ -137,6 +139,15 @@ impl Selector<'_> {
 
     /// An address and a constant as a memory operand.
     fn place(&mut self, v: Value, space: Space, offset: i64) -> Result<Place> {
+        let mut v = v;
+        // Shared and local addresses are 32 bits, however wide the sum.
+        while matches!(space, Space::Shared | Space::Local)
+            && let Some(inst) = self.f.def_op(self.resolve(v))
+            && inst.op == Op::ZeroExt
+            && self.f.ty(inst.args[0]) == Type::B32
+        {
+            v = inst.args[0];
+        }
         let mut a = self.address(v);
         let mut space = space;
         // A generic address made from one of a window is best used there.
@@ -145,7 +156,8 @@ impl Selector<'_> {
             && let Op::ToGeneric(window @ (Space::Shared | Space::Local)) = inst.op
         {
             let inner = self.address(inst.args[0]);
-            a = super::operand::Address { base: inner.base, offset: inner.offset.wrapping_add(a.offset) };
+            let offset = inner.offset.wrapping_add(a.offset);
+            a = super::operand::Address { offset, ..inner };
             space = window;
         }
         let total = a.offset.wrapping_add(offset);
@@ -178,7 +190,7 @@ impl Selector<'_> {
                 }
             };
             let base = self.join(words)?;
-            return Ok(Place { space, base: MSrc::reg(base), offset });
+            return Ok(Place { space, base: MSrc::reg(base), offset, ur: None });
         }
         let mut offset = total as i32;
         let base = match a.base {
@@ -200,7 +212,8 @@ impl Selector<'_> {
         if space == Space::Param {
             offset = offset.wrapping_add(i32::from(abi::launch::PARAMS));
         }
-        Ok(Place { space, base, offset })
+        let ur = if a.in_window { self.window_start() } else { None };
+        Ok(Place { space, base, offset, ur })
     }
 
     fn load(&mut self, inst: &InstData, access: Access) -> Result<()> {
@@ -446,7 +459,8 @@ impl Selector<'_> {
 /// The address operands of a memory instruction.
 fn at(m: MInst, place: &Place) -> MInst {
     let wide = matches!(place.space, Space::Global | Space::Generic);
-    m.a(place.base).b(MSrc::imm(place.offset as u32)).flag(Field::E64, wide)
+    let ur = place.ur.filter(|_| m.op().row().fields.contains(&Field::Ur));
+    MInst { ur, ..m.a(place.base).b(MSrc::imm(place.offset as u32)).flag(Field::E64, wide) }
 }
 
 fn load_inst(place: &Place, access: &Access, width: Width) -> MInst {

@@ -38,7 +38,13 @@ pub(crate) type Result<T> = std::result::Result<T, Problem>;
 enum Literal {
     Word(u32),
     Pair(u64),
-    Const { bank: u8, offset: u16, pair: bool },
+    Const {
+        bank: u8,
+        offset: u16,
+        pair: bool,
+    },
+    /// What a uniform register holds.
+    Uniform(VReg),
 }
 
 /// Words of literals that may live through loops.
@@ -49,13 +55,15 @@ pub struct Selector<'a> {
     f: &'a Function,
     id: FuncId,
     places: &'a mut Places,
+    /// The function may use uniform registers.
+    uniform: bool,
     convergence: &'a Convergence,
     out: MFunction,
     /// Register of each value somebody asked for.
     regs: Vec<Option<VReg>>,
     /// How many times the program names each value.
     uses: Vec<u32>,
-    /// How many of these are operands of 64-bit sums.
+    /// How many of these are operands of sums of their width.
     sums: Vec<u32>,
     /// Block of each instruction.
     home: Vec<Option<Block>>,
@@ -92,7 +100,7 @@ pub struct Nesting {
     pub before_loops: Vec<Option<Block>>,
 }
 
-/// Selects a function.
+/// Selects a function; with `uniform`, one that may use the uniform register file.
 pub fn select(
     m: &Module,
     id: FuncId,
@@ -100,8 +108,9 @@ pub fn select(
     places: &mut Places,
     convergence: &Convergence,
     nesting: &Nesting,
+    uniform: bool,
 ) -> std::result::Result<MFunction, CompileError> {
-    Selector::new(m, id, f, places, convergence, &nesting.before_loops)
+    Selector { uniform, ..Selector::new(m, id, f, places, convergence, &nesting.before_loops) }
         .run(&nesting.depth)
         .map_err(|p| CompileError::at(m, f, p.loc, p.message))
 }
@@ -120,7 +129,7 @@ impl<'a> Selector<'a> {
         for &b in &f.layout {
             for &i in &f.block(b).insts {
                 home[i.index()] = Some(b);
-                let sum = f.inst(i).op == Op::Add && f.ty(f.inst(i).results[0]) == Type::B64;
+                let sum = f.inst(i).op == Op::Add;
                 for v in f.inst_values(i) {
                     uses[v.index()] += 1;
                     sums[v.index()] += u32::from(sum);
@@ -135,6 +144,7 @@ impl<'a> Selector<'a> {
             f,
             id,
             places,
+            uniform: false,
             convergence,
             out: MFunction::new(&f.name),
             regs: vec![None; f.values.len()],
@@ -250,6 +260,7 @@ impl<'a> Selector<'a> {
                     let c = MSrc::constant(bank, offset);
                     [Some(c), pair.then(|| c.word(1))]
                 }
+                Literal::Uniform(reg) => [Some(MSrc::uniform(Sub { reg, at: 0 })), None],
             };
             for (n, src) in words.into_iter().enumerate() {
                 if let Some(src) = src {
@@ -292,6 +303,14 @@ impl<'a> Selector<'a> {
                 matches!((r, k), (A2 | AFrom, 0) | (B2, 1) | (C2, 2)) && i.inst.width(r) == 2
             })
         };
+        // A pair of a bank is loaded: arithmetic reads words of banks only.
+        for k in 0..3 {
+            if is_pair(&i, k) && matches!(i.src[k].src.operand, isa::Operand::Const { .. }) {
+                let sub = self.literal_pair(i.src[k]);
+                i.src[k].src.operand = isa::Operand::None;
+                i.src[k].reg = Some(sub);
+            }
+        }
         let mut wide: smallvec::SmallVec<[usize; 3]> =
             [1, 2, 0].into_iter().filter(|&k| i.src[k].is_wide()).collect();
         // A pair of words keeps its place: a word is cheaper to make.

@@ -9,6 +9,8 @@ use isa::{Op as M, abi};
 
 /// Operations that one operand is looked for through: beyond, a value is read from its own register.
 const MAX_DEPTH: u32 = 32;
+/// Addresses in shared memory that have uniform registers of their own; the rest are sums.
+const MAX_WINDOWS: usize = 6;
 
 /// What a constant offset is relative to.
 pub(super) enum Base {
@@ -23,6 +25,15 @@ pub(super) enum Base {
 pub(super) struct Address {
     pub base: Base,
     pub offset: i64,
+    /// The start of the CTA's part of shared memory belongs to the sum.
+    pub in_window: bool,
+}
+
+/// A known address that is part of a sum.
+#[derive(Clone, Copy)]
+struct Known {
+    bits: u64,
+    in_window: bool,
 }
 
 impl Selector<'_> {
@@ -74,22 +85,29 @@ impl Selector<'_> {
     /// A known address in the parameters, in constant or in shared memory.
     pub(super) fn constant_address(&self, v: Value) -> Option<i64> {
         let a = self.address(v);
-        matches!(a.base, Base::None).then_some(a.offset)
+        (matches!(a.base, Base::None) && !a.in_window).then_some(a.offset)
     }
 
     /// A constant, or the address of a variable at a known place.
-    fn known(&self, v: Value) -> Option<u64> {
-        self.constant(v).or_else(|| self.constant_place(self.resolve(v)).map(|at| at as u64))
+    fn known(&self, v: Value) -> Option<Known> {
+        let place = || {
+            let v = self.resolve(v);
+            let known = |at: i64, in_window| Known { bits: at as u64, in_window };
+            let at = self.constant_place(v).map(|at| known(at, false));
+            at.or_else(|| self.window_place(v).map(|at| known(at, true)))
+        };
+        self.constant(v).map(|bits| Known { bits, in_window: false }).or_else(place)
     }
 
     /// Splits an address into a base and a constant.
     pub(super) fn address(&self, v: Value) -> Address {
         let mut v = self.resolve(v);
         let mut offset = 0i64;
+        let mut in_window = false;
         loop {
             if let Some(c) = self.constant(v) {
                 let c = if self.f.ty(v) == Type::B32 { i64::from(c as u32) } else { c as i64 };
-                return Address { base: Base::None, offset: offset.wrapping_add(c) };
+                return Address { base: Base::None, offset: offset.wrapping_add(c), in_window };
             }
             let Some(inst) = self.f.def_op(v) else { break };
             match inst.op {
@@ -99,19 +117,32 @@ impl Selector<'_> {
                         (Some(c), None) if inst.op == Op::Add => (inst.args[1], c),
                         _ => break,
                     };
-                    let c = if self.f.ty(v) == Type::B32 { i64::from(c as u32 as i32) } else { c as i64 };
+                    if c.in_window && (in_window || inst.op == Op::Sub) {
+                        break;
+                    }
+                    let Known { bits, in_window: found } = c;
+                    let c =
+                        if self.f.ty(v) == Type::B32 { i64::from(bits as u32 as i32) } else { bits as i64 };
                     let sum = if inst.op == Op::Add { offset.checked_add(c) } else { offset.checked_sub(c) };
                     match sum {
                         Some(sum) if i32::try_from(sum).is_ok() => offset = sum,
                         _ => break,
                     }
+                    in_window |= found;
                     v = self.resolve(x);
                 }
                 Op::Addr(AddrOf::Param(at), o) => {
-                    return Address { base: Base::None, offset: offset + i64::from(at) + o };
+                    return Address { base: Base::None, offset: offset + i64::from(at) + o, in_window };
                 }
-                Op::Addr(AddrOf::Slot(s), o) => return Address { base: Base::Slot(s), offset: offset + o },
+                Op::Addr(AddrOf::Slot(s), o) => {
+                    return Address { base: Base::Slot(s), offset: offset + o, in_window };
+                }
                 Op::Addr(AddrOf::Global(g), o) => {
+                    let shared = self.uniform && self.is_shared(g);
+                    if shared && in_window {
+                        break;
+                    }
+                    in_window |= shared;
                     let place = match self.places.globals[g.index()] {
                         Place::Shared(at) => Some(at),
                         Place::DynamicShared => Some(self.places.shared_bytes[self.id.index()]),
@@ -119,14 +150,51 @@ impl Selector<'_> {
                         Place::Global(_) | Place::ExternConst(_) => None,
                     };
                     return match place {
-                        Some(at) => Address { base: Base::None, offset: offset + i64::from(at) + o },
-                        None => Address { base: Base::Variable(g), offset: offset + o },
+                        Some(at) => {
+                            Address { base: Base::None, offset: offset + i64::from(at) + o, in_window }
+                        }
+                        None => Address { base: Base::Variable(g), offset: offset + o, in_window },
                     };
                 }
                 _ => break,
             }
         }
-        Address { base: Base::Value(v), offset }
+        Address { base: Base::Value(v), offset, in_window }
+    }
+
+    fn is_shared(&self, g: ir::GlobalId) -> bool {
+        matches!(self.places.globals[g.index()], Place::Shared(_) | Place::DynamicShared)
+    }
+
+    /// Where in the CTA's part of shared memory the variable lies that `v` is the address of.
+    fn window_place(&self, v: Value) -> Option<i64> {
+        match self.f.def_op(v)?.op {
+            Op::Addr(AddrOf::Global(g), _) if self.uniform && self.is_shared(g) => {
+                Some(self.address(v).offset)
+            }
+            _ => None,
+        }
+    }
+
+    /// The address of a place in the CTA's part of shared memory.
+    fn window(&mut self, at: i64) -> MSrc {
+        let at = at as u32;
+        if let Some(&(_, reg)) = self.out.windows.iter().find(|w| w.0 == at) {
+            return MSrc::uniform(Sub { reg, at: 0 });
+        }
+        if at != 0 && self.out.windows.len() >= MAX_WINDOWS {
+            let (t, start) = (self.word(), self.window(0));
+            self.push(MInst::new(M::Iadd3).dst(t).a(start).b(MSrc::imm(at)));
+            return MSrc::reg(t);
+        }
+        let reg = self.out.new_reg(Class::Uniform);
+        self.out.windows.push((at, reg));
+        MSrc::uniform(Sub { reg, at: 0 })
+    }
+
+    /// The register of the start of the CTA's part of shared memory.
+    pub(super) fn window_start(&mut self) -> Option<Sub> {
+        self.window(0).reg
     }
 
     /// A value of at most 32 bits as a source.
@@ -175,6 +243,9 @@ impl Selector<'_> {
         if let Some(at) = self.constant_place(v) {
             return Ok(MSrc::imm(at as u32));
         }
+        if let Some(at) = self.window_place(v) {
+            return Ok(self.window(at));
+        }
         Ok(MSrc::reg(Sub { reg: self.value_reg(v), at: 0 }))
     }
 
@@ -218,9 +289,16 @@ impl Selector<'_> {
         if let Some(at) = self.constant_place(v) {
             return Ok([MSrc::imm(at as u32), MSrc::imm((at >> 32) as u32)]);
         }
+        if let Some(at) = self.window_place(v) {
+            return Ok([self.window(at), MSrc::ZERO]);
+        }
         if let Some(inst) = self.f.def_op(v) {
             match inst.op {
                 Op::Concat => return Ok([self.src(inst.args[0])?, self.src(inst.args[1])?]),
+                // A mask that has no high word leaves none.
+                Op::And if inst.args.iter().any(|&a| self.constant(a).is_some_and(|c| c >> 32 == 0)) => {
+                    return Ok([MSrc::reg(Sub { reg: self.value_reg(v), at: 0 }), MSrc::ZERO]);
+                }
                 Op::ZeroExt if self.f.ty(inst.args[0]) == Type::B32 => {
                     return Ok([self.src(inst.args[0])?, MSrc::ZERO]);
                 }
@@ -303,6 +381,9 @@ impl Selector<'_> {
     /// A source without modifiers, in a register.
     pub(super) fn in_register(&mut self, s: MSrc) -> Sub {
         if let Some(sub) = s.reg {
+            if self.out.class(sub.reg).is_uniform() {
+                return self.literal(Literal::Uniform(sub.reg), Class::Word);
+            }
             return sub;
         }
         let literal = match s.src.operand {

@@ -3,7 +3,7 @@
 use super::{bodies, pick};
 use crate::lanes::{FULL, map3, store32, zip};
 use crate::level::{Levels, levels};
-use crate::uop::{Flow, Uop};
+use crate::uop::{Flow, ROW, Uop};
 use arith::bits::{self, Prmt as Mode};
 use isa::field::Field;
 use isa::{Inst, Op};
@@ -27,6 +27,13 @@ bodies! {
         l.store(u.d, l.mask(u), &b);
         Flow::Next
     };
+    MovPair |l, u| {
+        let (low, high) = (*l.row(u.b), *l.row(u.b + ROW));
+        let m = l.mask(u);
+        l.store(u.d, m, &low);
+        l.store(u.d + ROW, m, &high);
+        Flow::Next
+    };
     Sel |l, u| {
         let p = l.pred(u.ps[0]);
         if p == FULL {
@@ -44,6 +51,11 @@ bodies! {
         let m = l.mask(u);
         store32(l, u, |_| m)
     };
+}
+
+/// Copies one row or two.
+pub fn copy(rows: u32) -> Levels {
+    if rows == 1 { levels::<Mov>() } else { levels::<MovPair>() }
 }
 
 pub fn decode(i: &Inst, _u: &mut Uop) -> Option<Levels> {

@@ -1,0 +1,258 @@
+//! Words of constant banks: which are loaded into uniform registers, which into general ones, and where.
+//!
+//! A word that some instruction wants in a general register, because its only slot for anything else is taken, is there for
+//! all that follow. Every other word that arithmetic reads is loaded into a uniform register, above all its uses and
+//! outside all loops. Neighbouring words are loaded together.
+
+use super::{Dominators, File, home, insert, uniform_load};
+use crate::mir::{Class, MFunction, MInst, MSrc, MTerm, Sub, VReg};
+use isa::field::{Field, Width};
+use isa::{Op, Operand, Src};
+use std::collections::{BTreeMap, HashMap};
+
+/// A word of a bank.
+type Word = (u8, u16);
+
+/// A source that reads a word: block, instruction, which.
+#[derive(Clone, Copy)]
+struct Use {
+    block: usize,
+    inst: usize,
+    src: usize,
+}
+
+/// A load into a general register that nothing else writes.
+#[derive(Clone, Copy)]
+struct Load {
+    block: usize,
+    inst: usize,
+    to: Sub,
+}
+
+pub(super) fn load(f: &mut MFunction, dominators: &Dominators, file: &mut File) {
+    moves_become_loads(f);
+    share_loads(f, dominators);
+    pair_loads(f);
+    use_loaded(f, dominators);
+    load_uniform(f, dominators, file);
+}
+
+/// `MOV` of a word of a bank is `LDC`.
+fn moves_become_loads(f: &mut MFunction) {
+    for i in f.blocks.iter_mut().flat_map(|b| &mut b.insts) {
+        if i.op() == Op::Mov
+            && i.frame.is_none()
+            && i.src[1].reg.is_none()
+            && let Src { operand: Operand::Const { bank, offset }, neg: false, abs: false, .. } = i.src[1].src
+        {
+            let mut load =
+                MInst::new(Op::Ldc).b(MSrc::imm(u32::from(offset))).num(Field::Bank, u32::from(bank));
+            (load.dst, load.guard, load.loc) = (i.dst, i.guard, i.loc);
+            *i = load;
+        }
+    }
+}
+
+/// The first word that an instruction loads into a general register from a place known now, and how many.
+fn loaded(i: &MInst) -> Option<(Word, u32)> {
+    let offset = i.src[1].imm_bits()?;
+    let words = match i.inst.get::<Width>() {
+        Width::B32 => 1,
+        Width::B64 => 2,
+        _ => return None,
+    };
+    let plain = i.op() == Op::Ldc && !i.is_guarded() && i.src[0].is_zero() && i.frame.is_none();
+    let offset = u16::try_from(offset).ok().filter(|_| plain)?;
+    Some(((i.inst.field(Field::Bank) as u8, offset), words))
+}
+
+/// How many instructions write each register; fixed registers and those that calls write count as written often.
+fn writers(f: &MFunction) -> Vec<u32> {
+    let mut writers: Vec<u32> = f.fixed.iter().map(|x| if x.is_some() { 2 } else { 0 }).collect();
+    for i in f.blocks.iter().flat_map(|b| &b.insts) {
+        if let Some((s, _)) = i.written() {
+            writers[s.reg.index()] += 1;
+        }
+        for r in i.call.iter().flat_map(|c| c.defs.iter().chain(&c.uses)) {
+            writers[r.index()] += 2;
+        }
+    }
+    writers
+}
+
+/// The loads into general registers, by word.
+fn loads(f: &MFunction) -> BTreeMap<Word, Vec<Load>> {
+    let writers = writers(f);
+    let mut loads: BTreeMap<Word, Vec<Load>> = BTreeMap::new();
+    for (block, b) in f.blocks.iter().enumerate() {
+        for (inst, i) in b.insts.iter().enumerate() {
+            if let (Some(to), Some(((bank, offset), words))) = (i.dst, loaded(i))
+                && writers[to.reg.index()] == 1
+                && to.at == 0
+                && f.class(to.reg).units() == words
+            {
+                for n in 0..words as u8 {
+                    let word = (bank, offset + 4 * u16::from(n));
+                    loads.entry(word).or_default().push(Load { block, inst, to: to.word(n) });
+                }
+            }
+        }
+    }
+    loads
+}
+
+/// Gives every register of `names` the name it has there.
+fn rename(f: &mut MFunction, names: &HashMap<VReg, Sub>) {
+    let new = |s: &mut Sub| {
+        if let Some(n) = names.get(&s.reg) {
+            *s = n.word(s.at);
+        }
+    };
+    for b in &mut f.blocks {
+        for i in &mut b.insts {
+            i.for_each_sub_mut(|s, _, _| new(s));
+        }
+        if let MTerm::Table { place, .. } | MTerm::Return { to: place, .. } = &mut b.term {
+            new(place);
+        }
+    }
+}
+
+/// A word that is loaded already where control comes from is not loaded again.
+fn share_loads(f: &mut MFunction, dominators: &Dominators) {
+    let mut names: HashMap<VReg, Sub> = HashMap::new();
+    let mut gone: Vec<(usize, usize)> = Vec::new();
+    let before = |a: &Load, b: &Load| match a.block == b.block {
+        true => a.inst < b.inst,
+        false => dominators.dominates(a.block, b.block),
+    };
+    for loads in loads(f).values() {
+        let words = || loads.iter().filter(|l| f.class(l.to.reg) == Class::Word);
+        for load in words() {
+            // The loads above one stand above each other; the topmost stays.
+            let top = words().filter(|l| before(l, load)).reduce(|a, b| if before(b, a) { b } else { a });
+            if let Some(top) = top {
+                names.insert(load.to.reg, top.to);
+                gone.push((load.block, load.inst));
+            }
+        }
+    }
+    remove(f, gone);
+    rename(f, &names);
+}
+
+/// Removes instructions by block and place.
+fn remove(f: &mut MFunction, mut gone: Vec<(usize, usize)>) {
+    gone.sort_unstable();
+    for &(b, n) in gone.iter().rev() {
+        f.blocks[b].insts.remove(n);
+    }
+}
+
+/// Two words that one block loads one after the other from neighbouring places become one load.
+fn pair_loads(f: &mut MFunction) {
+    let all = loads(f);
+    let mut names: HashMap<VReg, Sub> = HashMap::new();
+    let mut gone: Vec<(usize, usize)> = Vec::new();
+    for (&(bank, offset), low) in all.iter().filter(|((_, offset), _)| offset % 8 == 0) {
+        let Some(high) = all.get(&(bank, offset + 4)) else { continue };
+        for l in low {
+            let is_word = |l: &Load| f.class(l.to.reg) == Class::Word;
+            let h = high.iter().find(|h| h.block == l.block && is_word(h) && is_word(l));
+            let Some(h) = h else { continue };
+            let pair = f.new_reg(Class::Pair);
+            names.insert(l.to.reg, Sub { reg: pair, at: 0 });
+            names.insert(h.to.reg, Sub { reg: pair, at: 1 });
+            let (first, second) = (l.inst.min(h.inst), l.inst.max(h.inst));
+            let i = &mut f.blocks[l.block].insts[first];
+            let mut both = MInst::new(Op::Ldc)
+                .dst(Sub { reg: pair, at: 0 })
+                .b(MSrc::imm(u32::from(offset)))
+                .num(Field::Bank, u32::from(bank))
+                .with(Width::B64);
+            both.loc = i.loc;
+            *i = both;
+            gone.push((l.block, second));
+        }
+    }
+    remove(f, gone);
+    rename(f, &names);
+}
+
+/// Sources of one word that arithmetic reads from a bank.
+fn uses(f: &MFunction) -> BTreeMap<Word, Vec<Use>> {
+    let mut uses: BTreeMap<Word, Vec<Use>> = BTreeMap::new();
+    for (block, b) in f.blocks.iter().enumerate() {
+        for (inst, i) in b.insts.iter().enumerate() {
+            for src in 0..3 {
+                if let (None, Operand::Const { bank, offset }) = (i.src[src].reg, i.src[src].src.operand)
+                    && i.source_width(src) == 1
+                {
+                    uses.entry((bank, offset)).or_default().push(Use { block, inst, src });
+                }
+            }
+        }
+    }
+    uses
+}
+
+/// Reads words from the general registers that have them.
+fn use_loaded(f: &mut MFunction, dominators: &Dominators) {
+    let loads = loads(f);
+    // Where a load must stand in its block at the latest.
+    let mut latest: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    for (word, uses) in uses(f) {
+        for u in uses {
+            let above = |l: &&Load| l.block == u.block || dominators.dominates(l.block, u.block);
+            let Some(l) = loads.get(&word).and_then(|l| l.iter().find(above)) else { continue };
+            let s = &mut f.blocks[u.block].insts[u.inst].src[u.src];
+            s.src.operand = Operand::None;
+            s.reg = Some(l.to);
+            if l.block == u.block && u.inst < l.inst {
+                let at = latest.entry((l.block, l.inst)).or_insert(u.inst);
+                *at = u.inst.min(*at);
+            }
+        }
+    }
+    // In ascending order, so that the places of later ones stay what they are.
+    let mut moves: Vec<((usize, usize), usize)> = latest.into_iter().collect();
+    moves.sort_unstable();
+    for ((b, from), to) in moves {
+        f.blocks[b].insts[to..=from].rotate_right(1);
+    }
+}
+
+/// Loads the rest into uniform registers.
+fn load_uniform(f: &mut MFunction, dominators: &Dominators, file: &mut File) {
+    let all = uses(f);
+    let mut done: Vec<Word> = Vec::new();
+    let mut made: Vec<(usize, MInst)> = Vec::new();
+    for (&(bank, offset), low) in &all {
+        if done.contains(&(bank, offset)) {
+            continue;
+        }
+        let blocks = |uses: &[Use]| uses.iter().map(|u| u.block).collect::<Vec<_>>();
+        let Some(at) = home(f, dominators, blocks(low).into_iter()) else { continue };
+        let high = all.get(&(bank, offset + 4)).filter(|_| offset % 8 == 0);
+        let together = high.filter(|high| home(f, dominators, blocks(high).into_iter()) == Some(at));
+        let class = if together.is_some() { Class::UniformPair } else { Class::Uniform };
+        let Some(reg) = file.take(f, class) else { break };
+        let mut read = |uses: &[Use], n: u8| {
+            for u in uses {
+                let s = &mut f.blocks[u.block].insts[u.inst].src[u.src];
+                let MSrc { src, reg: sub } = MSrc::uniform(Sub { reg, at: n });
+                (s.src.operand, s.reg) = (src.operand, sub);
+            }
+        };
+        read(low, 0);
+        if let Some(high) = together {
+            read(high, 1);
+            done.push((bank, offset + 4));
+        }
+        made.push((at, uniform_load(reg, class, bank, offset)));
+    }
+    // Last, since they move the instructions that the places name.
+    for (at, i) in made {
+        insert(f, at, i);
+    }
+}
