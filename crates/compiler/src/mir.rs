@@ -174,6 +174,8 @@ pub struct MInst {
     pub e: Option<Sub>,
     pub ps: [PSrc; 3],
     pub guard: PSrc,
+    /// Where the guard does not hold the destination may be anything: what it was before is not read.
+    pub fresh: bool,
     pub target: Option<Target>,
     pub frame: Option<FrameImm>,
     /// Set for calls.
@@ -191,6 +193,7 @@ impl MInst {
             e: None,
             ps: [PSrc::TRUE; 3],
             guard: PSrc::TRUE,
+            fresh: false,
             target: None,
             frame: None,
             call: None,
