@@ -14,9 +14,11 @@ pub mod fold_constants;
 pub mod fold_offsets;
 pub mod hoist_invariants;
 pub mod predicate_branches;
+pub mod promote_slots;
 pub mod reduce_float_inductions;
 pub mod remove_dead_code;
 pub mod rotate_loops;
+pub mod simplify_bits;
 pub mod simplify_cfg;
 pub mod unroll;
 
@@ -113,6 +115,9 @@ const PASSES: &[Pass] = &[
     pass("expand_approx", expand_approx::run_last, OptLevel::O0),
     Pass { name: "expand_division", run: Run::Module(expand_division::run), level: OptLevel::O0 },
     pass("eliminate_common_subexpressions", eliminate_common_subexpressions::run, OptLevel::O1),
+    pass("promote_slots", promote_slots::run, OptLevel::O1),
+    pass("remove_dead_code", remove_dead_code::run, OptLevel::O1),
+    pass("simplify_bits", simplify_bits::run, OptLevel::O1),
     pass("fold_offsets", fold_offsets::run, OptLevel::O1),
     pass("eliminate_common_subexpressions", eliminate_common_subexpressions::run, OptLevel::O1),
     pass("hoist_invariants", hoist_invariants::run, OptLevel::O1),
