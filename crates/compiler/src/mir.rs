@@ -188,6 +188,8 @@ pub struct MInst {
     pub ur: Option<Sub>,
     pub ps: [PSrc; 3],
     pub guard: PSrc,
+    /// Where the guard does not hold the destination may be anything: what it was before is not read.
+    pub fresh: bool,
     pub target: Option<Target>,
     pub frame: Option<FrameImm>,
     /// Set for calls.
@@ -206,6 +208,7 @@ impl MInst {
             ur: None,
             ps: [PSrc::TRUE; 3],
             guard: PSrc::TRUE,
+            fresh: false,
             target: None,
             frame: None,
             call: None,

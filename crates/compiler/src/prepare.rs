@@ -9,7 +9,17 @@ use crate::analysis::{DomTree, Loops};
 use ir::{Block, BlockCall, Function, LocId, Op, Terminator, Type, Value};
 
 pub fn prepare(f: &mut Function) {
-    branch_around_guarded_calls(f);
+    branch_around_guarded(f, |op| {
+        matches!(
+            op,
+            Op::Call(_)
+                | Op::CallIndirect
+                | Op::Syscall(_)
+                | Op::Alloca { .. }
+                | Op::StackSave
+                | Op::StackRestore
+        )
+    });
     return_once(f);
     make_preheaders(f);
 }
@@ -18,24 +28,14 @@ fn jump(block: Block, args: &[Value]) -> Terminator {
     Terminator::Jump(BlockCall { block, args: args.into() })
 }
 
-fn branch_around_guarded_calls(f: &mut Function) {
+/// Gives guarded operations of some kind a branch around them instead.
+pub fn branch_around_guarded(f: &mut Function, is_meant: impl Fn(&Op) -> bool) {
     let mut k = 0;
     while k < f.layout.len() {
         let b = f.layout[k];
         k += 1;
-        let guarded = f.block(b).insts.iter().position(|&i| {
-            let inst = f.inst(i);
-            inst.guard.is_some()
-                && matches!(
-                    inst.op,
-                    Op::Call(_)
-                        | Op::CallIndirect
-                        | Op::Syscall(_)
-                        | Op::Alloca { .. }
-                        | Op::StackSave
-                        | Op::StackRestore
-                )
-        });
+        let guarded =
+            f.block(b).insts.iter().position(|&i| f.inst(i).guard.is_some() && is_meant(&f.inst(i).op));
         let Some(at) = guarded else { continue };
         let rest = f.block_mut(b).insts.split_off(at);
         let i = rest[0];
@@ -94,7 +94,8 @@ fn return_once(f: &mut Function) {
     f.block_mut(last).term = Terminator::Return(params);
 }
 
-fn make_preheaders(f: &mut Function) {
+/// Gives every loop the one block before it that hoisting and convergence want.
+pub fn make_preheaders(f: &mut Function) {
     let dom = DomTree::new(f);
     let loops = Loops::new(f, &dom);
     for l in &loops.loops {

@@ -1,6 +1,6 @@
 //! Rewriting a function block by block: each instruction is kept, replaced by a value, or expanded into others.
 
-use ir::{Block, Function, InstId, LocId, Op, Type, Value};
+use ir::{Block, Function, Guard, InstId, LocId, Op, Type, Value};
 use smallvec::SmallVec;
 
 /// What becomes of the instruction that was asked about.
@@ -24,6 +24,20 @@ pub struct Editor<'a> {
 impl Editor<'_> {
     pub fn ins(&mut self, op: Op, args: &[Value], ty: Type) -> Value {
         let i = self.func.make_inst(op, args, &[ty], None, self.loc);
+        self.out.push(i);
+        self.func.inst(i).results[0]
+    }
+
+    /// The same under a guard; the last argument is the result where it does not hold.
+    pub fn guarded(&mut self, op: Op, args: &[Value], ty: Type, guard: Guard) -> Value {
+        let i = self.func.make_inst(op, args, &[ty], Some(guard), self.loc);
+        self.out.push(i);
+        self.func.inst(i).results[0]
+    }
+
+    /// A shuffle, whose second result says whether the lane it read from is there.
+    pub fn shuffle(&mut self, op: Op, args: &[Value]) -> Value {
+        let i = self.func.make_inst(op, args, &[Type::B32, Type::P], None, self.loc);
         self.out.push(i);
         self.func.inst(i).results[0]
     }

@@ -3,6 +3,7 @@
 //! The order is part of the contract with the hardware's results: fusing `mul` and `add` works on what is left after
 //! copies, dead code and constants are gone and loops are unrolled, and before equal products are merged.
 
+pub mod aggregate_atomics;
 pub mod contract;
 mod edit;
 pub mod eliminate_common_subexpressions;
@@ -10,9 +11,14 @@ pub mod evaluate;
 pub mod expand_approx;
 pub mod expand_division;
 pub mod fold_constants;
+pub mod fold_offsets;
+pub mod hoist_invariants;
+pub mod predicate_branches;
+pub mod promote_slots;
 pub mod reduce_float_inductions;
 pub mod remove_dead_code;
 pub mod rotate_loops;
+pub mod simplify_bits;
 pub mod simplify_cfg;
 pub mod unroll;
 
@@ -109,6 +115,14 @@ const PASSES: &[Pass] = &[
     pass("expand_approx", expand_approx::run_last, OptLevel::O0),
     Pass { name: "expand_division", run: Run::Module(expand_division::run), level: OptLevel::O0 },
     pass("eliminate_common_subexpressions", eliminate_common_subexpressions::run, OptLevel::O1),
+    pass("promote_slots", promote_slots::run, OptLevel::O1),
+    pass("remove_dead_code", remove_dead_code::run, OptLevel::O1),
+    pass("simplify_bits", simplify_bits::run, OptLevel::O1),
+    pass("fold_offsets", fold_offsets::run, OptLevel::O1),
+    pass("eliminate_common_subexpressions", eliminate_common_subexpressions::run, OptLevel::O1),
+    pass("hoist_invariants", hoist_invariants::run, OptLevel::O1),
+    pass("predicate_branches", predicate_branches::run, OptLevel::O1),
+    pass("aggregate_atomics", aggregate_atomics::run, OptLevel::O1),
     pass("remove_dead_code", remove_dead_code::run, OptLevel::O1),
 ];
 

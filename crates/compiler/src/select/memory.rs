@@ -221,10 +221,13 @@ impl Selector<'_> {
         let place = self.place(inst.args[0], access.space, access.offset)?;
         let (bits, count) = (access.elem.bits(), u32::from(access.count));
         if count == 1 {
-            self.pass_through(inst)?;
+            let fresh = self.is_fresh(inst);
+            if !fresh {
+                self.pass_through(inst)?;
+            }
             let d = self.def_if_used(inst.results.first());
             let m = load_inst(&place, &access, width_of(access.elem));
-            self.push(MInst { dst: d, guard, ..m });
+            self.push(MInst { dst: d, guard, fresh, ..m });
             return Ok(());
         }
         if bits < 32 {
@@ -238,14 +241,15 @@ impl Selector<'_> {
         for first in (0..total).step_by(step as usize) {
             let t = self.temp(if step == 4 { Class::Quad } else { Class::Pair });
             let elements = first / words..(first + step) / words;
-            if inst.guard.is_some() {
+            let fresh = self.is_fresh(inst);
+            if inst.guard.is_some() && !fresh {
                 for k in elements.clone() {
                     self.copy_value(t.word((k * words - first) as u8), inst.args[own + k as usize])?;
                 }
             }
             let part = Place { offset: place.offset.wrapping_add(4 * first as i32), ..place };
             let m = load_inst(&part, &access, if step == 4 { Width::B128 } else { Width::B64 });
-            self.push(m.dst(t).guard(guard));
+            self.push(MInst { fresh, ..m.dst(t).guard(guard) });
             for k in elements {
                 if let Some(d) = self.def_if_used(inst.results.get(k as usize)) {
                     for w in 0..words {
@@ -431,7 +435,10 @@ impl Selector<'_> {
             }
             return Ok(());
         }
-        self.pass_through(inst)?;
+        m.fresh = self.is_fresh(inst);
+        if !m.fresh {
+            self.pass_through(inst)?;
+        }
         m.dst = self.def_if_used(inst.results.first());
         self.push(m);
         Ok(())

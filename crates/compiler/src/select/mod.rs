@@ -70,6 +70,8 @@ pub struct Selector<'a> {
     /// What the current instruction became.
     seq: Vec<MInst>,
     literals: HashMap<Literal, VReg>,
+    /// How many times the program names each word.
+    constant_uses: HashMap<u32, u32>,
     /// The block before the outermost loop around each block.
     before_loops: &'a [Option<Block>],
     /// Literals that loops use, made before them.
@@ -126,11 +128,15 @@ impl<'a> Selector<'a> {
     ) -> Self {
         let (mut uses, mut sums) = (vec![0; f.values.len()], vec![0; f.values.len()]);
         let mut home = vec![None; f.insts.len()];
+        let mut constant_uses: HashMap<u32, u32> = HashMap::new();
         for &b in &f.layout {
             for &i in &f.block(b).insts {
                 home[i.index()] = Some(b);
                 let sum = f.inst(i).op == Op::Add;
                 for v in f.inst_values(i) {
+                    if let Some(bits) = f.const_of(v) {
+                        *constant_uses.entry(bits as u32).or_default() += 1;
+                    }
                     uses[v.index()] += 1;
                     sums[v.index()] += u32::from(sum);
                 }
@@ -153,6 +159,7 @@ impl<'a> Selector<'a> {
             home,
             seq: Vec::new(),
             literals: HashMap::new(),
+            constant_uses,
             before_loops,
             hoisted: HashMap::new(),
             hoisted_words: 0,
@@ -315,6 +322,14 @@ impl<'a> Selector<'a> {
             [1, 2, 0].into_iter().filter(|&k| i.src[k].is_wide()).collect();
         // A pair of words keeps its place: a word is cheaper to make.
         wide.sort_by_key(|&k| !is_pair(&i, k));
+        // Of two immediates the one that more operations name is worth a register.
+        if let [first, second] = wide[..]
+            && let (Some(a), Some(b)) = (i.src[first].imm_bits(), i.src[second].imm_bits())
+            && !is_pair(&i, first)
+            && self.popularity(a) > self.popularity(b)
+        {
+            wide.swap(0, 1);
+        }
         while wide.len() > 1 {
             if let Some(k) = wide.pop() {
                 let s = i.src[k];
@@ -324,6 +339,10 @@ impl<'a> Selector<'a> {
         }
         i.loc = self.loc;
         self.seq.push(i);
+    }
+
+    fn popularity(&self, bits: u32) -> u32 {
+        self.constant_uses.get(&bits).copied().unwrap_or(0)
     }
 
     fn literal_pair(&mut self, s: MSrc) -> Sub {

@@ -136,6 +136,13 @@ impl Selector<'_> {
         Ok(())
     }
 
+    /// Nobody says what the results are where the guard does not hold.
+    pub(super) fn is_fresh(&self, inst: &ir::InstData) -> bool {
+        let own = inst.own_args().len();
+        inst.guard.is_some()
+            && inst.args[own..].iter().all(|&v| self.f.def_op(v).is_some_and(|d| d.op == ir::Op::Undef))
+    }
+
     /// The member mask: a flag for the whole warp, else a register.
     fn members(&mut self, m: MInst, mask: Value) -> Result<MInst> {
         if self.constant(mask) == Some(0xffff_ffff) {
