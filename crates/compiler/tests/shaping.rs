@@ -158,6 +158,10 @@ fn known_bits_make_operations_simpler() {
     assert_eq!(count(&f, |i| i.op == Op::SignExt), 0, "{f}");
     let (f, _) = shaped("and.b32 b, a, 15;\nsetp.gt.u32 p, b, 15;\n@p st.global.u32 [e], b;");
     assert_eq!(count(&f, |i| matches!(i.op, Op::ICmp { .. })), 0, "{f}");
+    // A mask of 32 bits leaves nothing to do in the upper word.
+    let (f, _) =
+        shaped("ld.global.u64 f, [e];\nand.b64 f, f, 0x3fffc;\nadd.u64 f, f, o;\nst.global.u32 [f], a;");
+    assert_eq!(count(&f, |i| i.op == Op::And && f.ty(i.results[0]) == ir::Type::B64), 0, "{f}");
     let (f, _) = shaped("mul.lo.u32 b, a, 10;\nsub.u32 b, t, b;\nst.global.u32 [e], b;");
     assert_eq!(count(&f, |i| i.op == Op::Sub), 0, "{f}");
 }

@@ -255,6 +255,9 @@ instructions! {
     Redg "REDG" [Addr, CT] [AtomOp, AtomType, Scope, AtomOrder, E64, Ur] Lsu Variable [WRITES] "reduction into global memory";
     Red "RED" [Addr, CT] [AtomOp, AtomType, Scope, AtomOrder, E64, Ur] Lsu Variable [WRITES] "reduction into a generic address";
     Membar "MEMBAR" [] [Order, Scope] Lsu Variable [FENCE] "memory barrier";
+    Errbar "ERRBAR" [] [] Lsu Variable [FENCE] "behind a memory barrier: errors of earlier accesses are reported";
+    Cgaerrbar "CGAERRBAR" [] [] Lsu Variable [FENCE] "the same for accesses to the cluster";
+    CctlIvall "CCTL.IVALL" [] [] Lsu Variable [FENCE] "forget what the first-level cache holds";
     Cctl "CCTL" [Addr] [HintKind, SpaceKind, E64, Ur] Lsu Variable [] "prefetch and cache hints";
     Qspc "QSPC" [Pd0, A2] [SpaceKind] Alu Fixed [] "does the generic address lie in the window";
 

@@ -5,6 +5,7 @@
 //! and whatever synchronises lanes keep their branch, as does an arm behind which the thread ends. Contraction comes before: a product and a sum of different blocks
 //! stay apart though their blocks do not.
 
+use super::remove_dead_code::remove_unreachable;
 use super::{Context, simplify_cfg};
 use crate::analysis::{Divergence, DomTree, Loops, PostDominators};
 use ir::{Block, BlockCall, Function, Guard, InstId, Op, SReg, Space, Terminator, Type, Value};
@@ -83,6 +84,9 @@ fn round(f: &mut Function, context: &mut Context) -> bool {
         });
         convert(f, b, shape);
         changed = true;
+    }
+    if changed {
+        remove_unreachable(f);
     }
     changed
 }
@@ -200,7 +204,6 @@ fn convert(f: &mut Function, b: Block, shape: Shape) {
         let guard = Guard { value: shape.cond, negated };
         take_arm(f, arm, guard, &mut out);
         f.block_mut(arm).term = Terminator::Unreachable;
-        f.layout.retain(|&l| l != arm);
     }
     let loc = f.block(b).term_loc;
     let [yes, no] = shape.on;

@@ -3,7 +3,7 @@
 
 use super::Context;
 use ir::{Access, AddrOf, Block, Function, InstId, LocId, Op, Order, SlotId, Space, Type, Value};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Each word may get a parameter on every block for a while.
 const MAX_WORDS: usize = 128;
@@ -83,8 +83,8 @@ fn words_of(f: &Function, i: InstId, places: &Places) -> Option<Vec<(SlotId, i64
 fn promotable(f: &Function, places: &Places) -> HashMap<(SlotId, i64), usize> {
     let mut escapes = vec![false; f.slots.len()];
     let mut accesses: Vec<Vec<(SlotId, i64)>> = Vec::new();
-    // Words that something else reads or writes, in bytes from and to.
-    let mut spoiled: Vec<(SlotId, i64, i64)> = Vec::new();
+    // Words that something else reads or writes.
+    let mut spoiled: HashSet<(SlotId, i64)> = HashSet::new();
     for &b in &f.layout {
         for &i in &f.block(b).insts {
             let inst = f.inst(i);
@@ -100,7 +100,8 @@ fn promotable(f: &Function, places: &Places) -> HashMap<(SlotId, i64), usize> {
                 match inst.op {
                     Op::Load(a) | Op::Store(a) if n == 0 => {
                         let at = offset.saturating_add(a.offset);
-                        spoiled.push((slot, at, at.saturating_add(i64::from(a.bytes()))));
+                        let last = at.saturating_add(i64::from(a.bytes()) - 1);
+                        spoiled.extend((at.div_euclid(4)..=last.div_euclid(4)).map(|n| (slot, n)));
                     }
                     _ if is_place => {}
                     _ => escapes[slot.index()] = true,
@@ -115,7 +116,7 @@ fn promotable(f: &Function, places: &Places) -> HashMap<(SlotId, i64), usize> {
     }
     let mut good: HashMap<(SlotId, i64), bool> = HashMap::new();
     for &(slot, n) in accesses.iter().flatten() {
-        let hit = spoiled.iter().any(|s| s.0 == slot && s.1 < 4 * n + 4 && s.2 > 4 * n);
+        let hit = spoiled.contains(&(slot, n));
         good.insert((slot, n), !hit && !escapes[slot.index()]);
     }
     // An access moves values or memory, not some of both.

@@ -35,9 +35,12 @@ fn simpler(e: &mut Editor, i: InstId, uses: &[u32]) -> Option<Value> {
             if kept & !mask == 0 {
                 return Some(a);
             }
-            // Bits of the mask that cannot be set anyway do not matter: nothing at all may be left.
-            (kept & mask == 0).then(|| e.iconst(ty, 0))
+            if kept & mask == 0 {
+                return Some(e.iconst(ty, 0));
+            }
+            narrower(e, op, ty, [a, b?])
         }
+        Op::Or | Op::Xor if ty != Type::P => narrower(e, op, ty, [a, b?]),
         Op::SignExt => {
             let from = e.func.ty(a);
             let sign = 1u64 << (from.bits() - 1);
@@ -71,6 +74,7 @@ fn simpler(e: &mut Editor, i: InstId, uses: &[u32]) -> Option<Value> {
             if signed && (most & sign != 0 || c & sign != 0) {
                 return None;
             }
+            let word = u64::from(u32::MAX);
             let known = match cmp {
                 IntCmp::Lt if most < c => true,
                 IntCmp::Le if most <= c => true,
@@ -78,6 +82,10 @@ fn simpler(e: &mut Editor, i: InstId, uses: &[u32]) -> Option<Value> {
                 IntCmp::Gt if most <= c => false,
                 IntCmp::Ge if most < c => false,
                 IntCmp::Eq if c & !most != 0 => false,
+                _ if from == Type::B64 && most <= word && c <= word => {
+                    let args = [low_word(e, a), e.iconst(Type::B32, c)];
+                    return Some(e.ins(Op::ICmp { cmp, signed: false }, &args, Type::P));
+                }
                 _ => return None,
             };
             Some(e.iconst(Type::P, u64::from(known)))
@@ -95,6 +103,33 @@ fn simpler(e: &mut Editor, i: InstId, uses: &[u32]) -> Option<Value> {
             Some(e.ins(Op::Add, &[product, a], ty))
         }
         _ => None,
+    }
+}
+
+/// A 64-bit operation on words whose upper halves are zero, done on the lower ones.
+fn narrower(e: &mut Editor, op: Op, ty: Type, args: [Value; 2]) -> Option<Value> {
+    let bits = args.map(|v| possible(e.func, v, DEPTH));
+    let result = if op == Op::And { bits[0] & bits[1] } else { bits[0] | bits[1] };
+    if ty != Type::B64 || result > u64::from(u32::MAX) {
+        return None;
+    }
+    let args = args.map(|v| low_word(e, v));
+    let low = e.ins(op, &args, Type::B32);
+    Some(e.ins(Op::ZeroExt, &[low], Type::B64))
+}
+
+fn low_word(e: &mut Editor, v: Value) -> Value {
+    if let Some(c) = e.func.const_of(v) {
+        return e.iconst(Type::B32, c);
+    }
+    match e.func.def_op(v) {
+        Some(d)
+            if matches!(d.op, Op::ZeroExt | Op::SignExt | Op::Concat)
+                && e.func.ty(d.args[0]) == Type::B32 =>
+        {
+            d.args[0]
+        }
+        _ => e.ins(Op::TruncLo, &[v], Type::B32),
     }
 }
 

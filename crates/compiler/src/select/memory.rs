@@ -25,14 +25,27 @@ impl Selector<'_> {
         let inst = f.inst(i);
         let args = inst.own_args();
         match inst.op {
-            Op::Load(access) => self.load(inst, access),
-            Op::Store(access) => self.store(inst, access),
-            Op::Atom(atom) | Op::Red(atom) => self.atom(inst, atom),
+            Op::Load(a) => {
+                self.load(inst, a)?;
+                self.acquire(inst, a.order, a.scope);
+                Ok(())
+            }
+            Op::Store(a) => {
+                self.release(inst, a.order, a.scope);
+                self.store(inst, a)
+            }
+            Op::Atom(a) | Op::Red(a) => {
+                self.release(inst, a.order, a.scope);
+                self.atom(inst, a)?;
+                self.acquire(inst, a.order, a.scope);
+                Ok(())
+            }
             Op::Fence { order, scope } => {
-                let guard = self.guard_of(inst);
-                self.push(
-                    MInst::new(M::Membar).with(memory_order(order)).with(memory_scope(scope)).guard(guard),
-                );
+                self.barrier(inst, order, scope);
+                if scope > Scope::Cta {
+                    let guard = self.guard_of(inst);
+                    self.push(MInst::new(M::CctlIvall).guard(guard));
+                }
                 Ok(())
             }
             Op::Hint(hint, space) => {
@@ -101,6 +114,31 @@ impl Selector<'_> {
                 self.fail(format!("addresses of the {space:?} space do not convert"))
             }
             _ => self.fail(format!("{:?} is not built", inst.op)),
+        }
+    }
+
+    /// A memory barrier; beyond the CTA it also waits for errors.
+    fn barrier(&mut self, inst: &InstData, order: Order, scope: Scope) {
+        let guard = self.guard_of(inst);
+        self.push(MInst::new(M::Membar).with(memory_order(order)).with(memory_scope(scope)).guard(guard));
+        if scope > Scope::Cta {
+            self.push(MInst::new(M::Errbar).guard(guard));
+            self.push(MInst::new(M::Cgaerrbar).guard(guard));
+        }
+    }
+
+    /// What stands before an access that publishes earlier ones.
+    fn release(&mut self, inst: &InstData, order: Order, scope: Scope) {
+        if matches!(order, Order::Release | Order::AcqRel) && scope > Scope::Cta {
+            self.barrier(inst, Order::AcqRel, scope);
+        }
+    }
+
+    /// What stands behind an access after which others' are seen.
+    fn acquire(&mut self, inst: &InstData, order: Order, scope: Scope) {
+        if matches!(order, Order::Acquire | Order::AcqRel) && scope > Scope::Cta {
+            let guard = self.guard_of(inst);
+            self.push(MInst::new(M::CctlIvall).guard(guard));
         }
     }
 

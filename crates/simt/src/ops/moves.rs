@@ -60,7 +60,7 @@ pub fn copy(rows: u32) -> Levels {
 
 pub fn decode(i: &Inst, _u: &mut Uop) -> Option<Levels> {
     Some(match i.op {
-        Op::Nop | Op::Pmtrig | Op::Cctl => levels::<Nop>(),
+        Op::Nop | Op::Pmtrig | Op::Cctl | Op::Errbar | Op::Cgaerrbar | Op::CctlIvall => levels::<Nop>(),
         Op::Mov => levels::<Mov>(),
         Op::Sel => levels::<Sel>(),
         Op::Prmt => pick!(i.field(Field::PrmtMode), Prmt, [0 1 2 3 4 5 6]),
