@@ -2,10 +2,10 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use clap::{Parser, Subcommand};
-use conformance::bare_loop::BareLoop;
 use conformance::{bench, code, kernels, vectors};
 use driver::CompileOptions;
 use serde_json::json;
+use simt::Isa;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -67,6 +67,9 @@ enum Command {
         /// Only kernels whose name contains this.
         #[arg(long)]
         filter: Option<String>,
+        /// Vectors to use, where this host has them; the widest it has where left out.
+        #[arg(long, value_enum)]
+        level: Option<Level>,
         /// How often each is measured; the best counts.
         #[arg(long, default_value_t = 5)]
         repetitions: u32,
@@ -76,6 +79,24 @@ enum Command {
     },
 }
 
+/// Vector levels by name.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Level {
+    Baseline,
+    Avx2,
+    Avx512,
+}
+
+impl Level {
+    fn isa(self) -> Isa {
+        match self {
+            Level::Baseline => Isa::Baseline,
+            Level::Avx2 => Isa::Avx2,
+            Level::Avx512 => Isa::Avx512,
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Vectors { directory, filter, json } => run_vectors(directory, filter, json),
@@ -83,8 +104,8 @@ fn main() -> ExitCode {
             run_kernels(directory, filter, threads, json)
         }
         Command::Code { directory, filter, opt_level, json } => run_code(directory, filter, opt_level, json),
-        Command::Bench { directory, all, filter, repetitions, json } => {
-            run_bench(directory, all, filter, repetitions, json)
+        Command::Bench { directory, all, filter, level, repetitions, json } => {
+            run_bench(directory, all, filter, level, repetitions, json)
         }
     };
     match outcome {
@@ -190,6 +211,7 @@ fn run_bench(
     directory: PathBuf,
     all: bool,
     filter: Option<String>,
+    level: Option<Level>,
     repetitions: u32,
     json: bool,
 ) -> Result<bool, String> {
@@ -198,8 +220,12 @@ fn run_bench(
     list.retain(|k| filter.as_ref().is_none_or(|part| k.name.contains(part)));
     let mut rows = Vec::new();
     let mut failed = false;
+    let level = level.map_or(Isa::best(), Level::isa);
+    if !level.is_available() {
+        return Err(format!("this host has no {level:?}; it has {:?}", Isa::best()));
+    }
     for kernel in &list {
-        match bench::measure(kernel, &results, repetitions) {
+        match bench::measure(kernel, &results, repetitions, level) {
             Ok(row) => rows.push(row),
             Err(why) => {
                 eprintln!("{}: {why}", kernel.name);
@@ -207,7 +233,6 @@ fn run_bench(
             }
         }
     }
-    let level = BareLoop::default().level;
     if json {
         let rows: Vec<_> = rows
             .iter()
@@ -220,7 +245,7 @@ fn run_bench(
                 })
             })
             .collect();
-        println!("{:#}", json!({ "level": level, "kernels": rows }));
+        println!("{:#}", json!({ "level": format!("{level:?}"), "kernels": rows }));
     } else {
         print!("{}", bench::table(&rows, level));
     }
