@@ -15,8 +15,9 @@ use std::collections::HashMap;
 const SM_REGISTERS: u32 = 65536;
 /// Fewer registers than the calling convention needs make no sense.
 const LEAST_REGISTERS: u32 = 24;
-/// Registers that a launch gives each thread, however few the kernel names.
-const LEAST_LAUNCHED: u32 = 16;
+
+/// Registers that the hardware gives a thread at least.
+const SMALLEST_THREAD: u32 = 16;
 
 pub fn build(mut m: Module, options: &Options) -> Result<Image, CompileError> {
     let mut places = Places::new(&m)?;
@@ -191,7 +192,8 @@ fn describe(
         is_visible: f.linkage != Linkage::Internal,
         start,
         end,
-        registers: if is_entry { t.registers.max(LEAST_LAUNCHED) } else { t.registers },
+        // An SM gives a thread no fewer.
+        registers: if is_entry { t.registers.max(SMALLEST_THREAD) } else { t.registers },
         shared_bytes: if is_entry { places.shared_bytes[n] } else { 0 },
         shared_align: places.shared_align.max(1).next_power_of_two(),
         local_bytes: t.local_bytes,

@@ -215,7 +215,8 @@ impl Assigner<'_> {
             }
         }
         let fits = |at: &usize| self.fits(r, *at);
-        let rested = if self.is_pred(r) { 0 } else { self.rested };
+        let is_general = matches!(self.f.class(r), Class::Word | Class::Pair | Class::Quad);
+        let rested = if is_general { self.rested } else { 0 };
         let found = (0..rested).step_by(step).filter(fits).find(|&at| self.is_rested(r, at));
         found.or_else(|| (0..self.file(r).len()).step_by(step).find(fits)).map(|at| at as u8)
     }

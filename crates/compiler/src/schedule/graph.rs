@@ -6,8 +6,7 @@
 
 use super::effects::{Spaces, Touches, access_bytes};
 use super::latency::latency;
-use crate::mir::{Class, MFunction, MInst, Sub, VReg};
-use isa::field::Field;
+use crate::mir::{Class, MFunction, MInst, MSrc, Sub, VReg};
 use smallvec::SmallVec;
 
 /// Where each word and each predicate is kept in tables by number.
@@ -15,8 +14,29 @@ pub struct Units {
     first: Vec<u32>,
     classes: Vec<Class>,
     pub count: usize,
-    /// Takes part in the count of predicates, or in that of registers.
-    pub is_pred: Vec<bool>,
+    /// Which count of living values each takes part in.
+    pub file: Vec<File>,
+}
+
+/// A register file whose size bounds how many values may live.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum File {
+    General,
+    Preds,
+    /// Nothing comes near the size of the others.
+    Other,
+}
+
+impl File {
+    fn of(class: Class) -> File {
+        if matches!(class, Class::Word | Class::Pair | Class::Quad) {
+            File::General
+        } else if class == Class::Pred {
+            File::Preds
+        } else {
+            File::Other
+        }
+    }
 }
 
 impl Units {
@@ -25,19 +45,19 @@ impl Units {
         let general = isa::Reg::COUNT as u32 + 1;
         let fixed = general + isa::Pred::COUNT as u32 + 1;
         let mut first = Vec::with_capacity(f.classes.len());
-        let mut is_pred = vec![false; general as usize];
-        is_pred.resize(fixed as usize, true);
+        let mut file = vec![File::General; general as usize];
+        file.resize(fixed as usize, File::Preds);
         for (class, at) in f.classes.iter().zip(&f.fixed) {
             match at {
                 Some(at) if *class == Class::Pred => first.push(general + u32::from(*at)),
                 Some(at) => first.push(u32::from(*at)),
                 None => {
-                    first.push(is_pred.len() as u32);
-                    is_pred.extend((0..class.units()).map(|_| *class == Class::Pred));
+                    first.push(file.len() as u32);
+                    file.extend((0..class.units()).map(|_| File::of(*class)));
                 }
             }
         }
-        Units { first, classes: f.classes.clone(), count: is_pred.len(), is_pred }
+        Units { first, classes: f.classes.clone(), count: file.len(), file }
     }
 
     pub fn of(&self, s: Sub, width: u32) -> std::ops::Range<u32> {
@@ -107,8 +127,7 @@ impl Graph {
 /// An address that can be compared with others: the words of the base with the number of their writes so far, and bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Address {
-    base: SmallVec<[(u32, u32); 2]>,
-    uniform: u32,
+    base: SmallVec<[(u32, u32); 4]>,
     from: i64,
     to: i64,
 }
@@ -116,9 +135,7 @@ pub struct Address {
 impl Address {
     /// No byte is in both.
     fn is_apart(&self, other: &Address) -> bool {
-        self.base == other.base
-            && self.uniform == other.uniform
-            && (self.to <= other.from || other.to <= self.from)
+        self.base == other.base && (self.to <= other.from || other.to <= self.from)
     }
 }
 
@@ -231,21 +248,24 @@ impl Builder {
 
     fn address(&self, units: &Units, i: &MInst, touches: Touches) -> Option<Address> {
         let bytes = access_bytes(i).filter(|_| touches.is_plain)?;
-        let mut base = SmallVec::new();
-        if let Some(s) = i.src[0].reg {
-            let width = 1 + i.inst.field(Field::E64);
-            base.extend(units.of(s, width).map(|u| (u, self.writes[u as usize])));
-        } else if !i.src[0].is_zero() {
-            return None;
-        }
-        let offset = i64::from(i.src[1].imm_bits()? as i32);
         // An offset that depends on the size of the frame is known only to itself.
-        if i.frame.is_some() {
+        if i.frame.is_some() || (i.src[0].reg.is_none() && !i.src[0].is_zero()) {
             return None;
         }
-        let uniform = i.inst.field(Field::Ur);
-        Some(Address { base, uniform, from: offset, to: offset + i64::from(bytes) })
+        let base = address_units(units, i).map(|u| (u, self.writes[u as usize])).collect();
+        let offset = i64::from(i.src[1].imm_bits()? as i32);
+        Some(Address { base, from: offset, to: offset + i64::from(bytes) })
     }
+}
+
+/// Units that make up the address of a load or store, beside its offset.
+pub fn address_units(units: &Units, i: &MInst) -> impl Iterator<Item = u32> {
+    // All that it reads but the data it stores.
+    let mut address = MInst { call: None, ..i.clone() };
+    address.src[2] = MSrc::ZERO;
+    let mut found: SmallVec<[u32; 4]> = SmallVec::new();
+    address.for_each_read(|s, width| found.extend(units.of(s, width)));
+    found.into_iter()
 }
 
 /// Orders an access behind the earlier ones it may meet.

@@ -5,7 +5,7 @@
 //! past all that does not wait for them, until they stand together. Where more values would live than may, the instruction that
 //! ends the most of them is placed instead: a load then stands nearer to its use.
 
-use super::graph::{Graph, Units};
+use super::graph::{File, Graph, Units};
 use crate::mir::MInst;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,6 +20,14 @@ pub struct Pressure {
 impl Pressure {
     pub fn max(self, other: Pressure) -> Pressure {
         Pressure { registers: self.registers.max(other.registers), preds: self.preds.max(other.preds) }
+    }
+
+    fn count(&mut self, units: &Units, u: u32, by: i32) {
+        match units.file[u as usize] {
+            File::General => self.registers += by,
+            File::Preds => self.preds += by,
+            File::Other => {}
+        }
     }
 
     pub fn fits(self, limit: Pressure) -> bool {
@@ -59,19 +67,14 @@ impl Living {
     pub fn open(&mut self, units: &Units, u: u32) {
         if !std::mem::replace(&mut self.lives[u as usize], true) {
             self.members.push(u);
-            self.count(units, u, 1);
+            self.now.count(units, u, 1);
         }
     }
 
     pub fn close(&mut self, units: &Units, u: u32) {
         if std::mem::replace(&mut self.lives[u as usize], false) {
-            self.count(units, u, -1);
+            self.now.count(units, u, -1);
         }
-    }
-
-    fn count(&mut self, units: &Units, u: u32, by: i32) {
-        let counter = if units.is_pred[u as usize] { &mut self.now.preds } else { &mut self.now.registers };
-        *counter += by;
     }
 
     /// What lives now, to come back to.
@@ -107,15 +110,12 @@ impl Living {
     fn change(&self, units: &Units, graph: &Graph, n: usize) -> Pressure {
         let (made, read) = graph.made_and_read(n);
         let mut change = Pressure::default();
-        let mut count = |u: u32, by: i32| {
-            if units.is_pred[u as usize] {
-                change.preds += by;
-            } else {
-                change.registers += by;
-            }
-        };
-        made.iter().filter(|&&u| self.lives[u as usize]).for_each(|&u| count(u, -1));
-        read.iter().filter(|&&u| !self.lives[u as usize] || made.contains(&u)).for_each(|&u| count(u, 1));
+        for &u in made.iter().filter(|&&u| self.lives[u as usize]) {
+            change.count(units, u, -1);
+        }
+        for &u in read.iter().filter(|&&u| !self.lives[u as usize] || made.contains(&u)) {
+            change.count(units, u, 1);
+        }
         change
     }
 }

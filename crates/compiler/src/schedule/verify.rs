@@ -2,9 +2,8 @@
 //! before, the region leaves the same behind, and accesses to memory that may meet keep their order.
 
 use super::effects::{Touches, access_bytes};
-use super::graph::Units;
+use super::graph::{Units, address_units};
 use crate::mir::MInst;
-use isa::field::Field;
 use std::collections::BTreeMap;
 
 /// Pairs of accesses that are compared; longer regions are checked in part.
@@ -68,32 +67,18 @@ fn may_exchange(units: &Units, region: &[MInst], reads: &[Vec<Option<usize>>], a
     // The same address register with what the same instruction left in it.
     let (i, j) = (&region[a], &region[b]);
     let base = |n: usize| {
-        let i = &region[n];
-        let mut first = None;
-        i.src[0].reg.iter().for_each(|&s| first = Some(units.of(s, 1 + i.inst.field(Field::E64))));
-        (first, i.inst.field(Field::Ur))
-    };
-    let writers = |n: usize| {
-        let i = &region[n];
+        let mut writers = BTreeMap::new();
         let mut at = 0;
-        let mut found = Vec::new();
-        let wanted = base(n).0;
-        units.for_each_read(i, |u| {
-            if wanted.as_ref().is_some_and(|w| w.contains(&u)) {
-                found.push((u, reads[n][at]));
-            }
+        units.for_each_read(&region[n], |u| {
+            writers.insert(u, reads[n][at]);
             at += 1;
         });
-        found
+        address_units(units, &region[n]).map(|u| (u, writers[&u])).collect::<Vec<_>>()
     };
     let bytes = |i: &MInst| {
         let offset = i64::from(i.src[1].imm_bits()? as i32);
         Some(offset..offset + i64::from(access_bytes(i)?))
     };
     let (Some(r), Some(s)) = (bytes(i), bytes(j)) else { return false };
-    x.is_plain
-        && y.is_plain
-        && base(a) == base(b)
-        && writers(a) == writers(b)
-        && (r.end <= s.start || s.end <= r.start)
+    x.is_plain && y.is_plain && base(a) == base(b) && (r.end <= s.start || s.end <= r.start)
 }
