@@ -8,6 +8,7 @@
 //! warp lives are kept there, each in a register of its own: whoever writes one, and however often, writes what is there
 //! already, and a lane that reads it has passed a write. Device functions leave the file alone, so calls keep it.
 
+mod arithmetic;
 mod constants;
 mod descriptor;
 mod dominators;
@@ -30,6 +31,8 @@ pub fn run(f: &mut MFunction) {
     let mut file = File { left: isa::UReg::COUNT as u32 - 1 - 2 * windows };
     window::make(f, &dominators);
     descriptor::load(f, &dominators, &mut file);
+    constants::share(f, &dominators);
+    arithmetic::select(f, &mut file);
     constants::load(f, &dominators, &mut file);
 }
 
