@@ -7,7 +7,7 @@
 use super::{Dominators, File, home, insert, uniform_load};
 use crate::mir::{Class, MFunction, MInst, MSrc, MTerm, Sub, VReg};
 use isa::field::{Field, Width};
-use isa::{Op, Operand, Src};
+use isa::{Op, Operand, Src, Unit};
 use std::collections::{BTreeMap, HashMap};
 
 /// A word of a bank.
@@ -29,9 +29,14 @@ struct Load {
     to: Sub,
 }
 
-pub(super) fn load(f: &mut MFunction, dominators: &Dominators, file: &mut File) {
+/// Makes loads of the moves of words, each once.
+pub(super) fn share(f: &mut MFunction, dominators: &Dominators) {
     moves_become_loads(f);
     share_loads(f, dominators);
+}
+
+/// Gives every word that is read a register.
+pub(super) fn load(f: &mut MFunction, dominators: &Dominators, file: &mut File) {
     pair_loads(f);
     use_loaded(f, dominators);
     load_uniform(f, dominators, file);
@@ -54,7 +59,7 @@ fn moves_become_loads(f: &mut MFunction) {
 }
 
 /// The first word that an instruction loads into a general register from a place known now, and how many.
-fn loaded(i: &MInst) -> Option<(Word, u32)> {
+pub(super) fn loaded(i: &MInst) -> Option<(Word, u32)> {
     let offset = i.src[1].imm_bits()?;
     let words = match i.inst.get::<Width>() {
         Width::B32 => 1,
@@ -66,8 +71,8 @@ fn loaded(i: &MInst) -> Option<(Word, u32)> {
     Some(((i.inst.field(Field::Bank) as u8, offset), words))
 }
 
-/// How many instructions write each register; fixed registers and those that calls write count as written often.
-fn writers(f: &MFunction) -> Vec<u32> {
+/// How many instructions write each register; fixed registers and those of calls and jumps count as written often.
+pub(super) fn writers(f: &MFunction) -> Vec<u32> {
     let mut writers: Vec<u32> = f.fixed.iter().map(|x| if x.is_some() { 2 } else { 0 }).collect();
     for i in f.blocks.iter().flat_map(|b| &b.insts) {
         if let Some((s, _)) = i.written() {
@@ -75,6 +80,11 @@ fn writers(f: &MFunction) -> Vec<u32> {
         }
         for r in i.call.iter().flat_map(|c| c.defs.iter().chain(&c.uses)) {
             writers[r.index()] += 2;
+        }
+    }
+    for b in &f.blocks {
+        if let MTerm::Table { place, .. } | MTerm::Return { to: place, .. } = &b.term {
+            writers[place.reg.index()] += 2;
         }
     }
     writers
@@ -204,6 +214,10 @@ fn use_loaded(f: &mut MFunction, dominators: &Dominators) {
     for (word, uses) in uses(f) {
         for u in uses {
             let above = |l: &&Load| l.block == u.block || dominators.dominates(l.block, u.block);
+            // The uniform datapath reads no general register.
+            if f.blocks[u.block].insts[u.inst].op().row().unit == Unit::Uniform {
+                continue;
+            }
             let Some(l) = loads.get(&word).and_then(|l| l.iter().find(above)) else { continue };
             let s = &mut f.blocks[u.block].insts[u.inst].src[u.src];
             s.src.operand = Operand::None;
@@ -227,7 +241,11 @@ fn load_uniform(f: &mut MFunction, dominators: &Dominators, file: &mut File) {
     let all = uses(f);
     let mut done: Vec<Word> = Vec::new();
     let mut made: Vec<(usize, MInst)> = Vec::new();
-    for (&(bank, offset), low) in &all {
+    // First what the uniform datapath reads: it has no other way to its words.
+    let is_uniform = |u: &Use| f.blocks[u.block].insts[u.inst].op().row().unit == Unit::Uniform;
+    let mut order: Vec<_> = all.iter().collect();
+    order.sort_by_key(|(_, uses)| !uses.iter().any(is_uniform));
+    for (&(bank, offset), low) in order {
         if done.contains(&(bank, offset)) {
             continue;
         }

@@ -8,6 +8,7 @@
 //! warp lives are kept there, each in a register of its own: whoever writes one, and however often, writes what is there
 //! already, and a lane that reads it has passed a write. Device functions leave the file alone, so calls keep it.
 
+mod arithmetic;
 mod constants;
 mod descriptor;
 mod dominators;
@@ -23,10 +24,15 @@ pub fn run(f: &mut MFunction) {
     // R1 is the stack pointer of every thread, whether it has a frame or not.
     f.uses_stack = true;
     let dominators = Dominators::new(f);
-    let windows = f.windows.len() as u32 + window::MORE_REGISTERS;
+    let windows = match f.windows.len() as u32 {
+        0 => 0,
+        n => n + window::MORE_REGISTERS,
+    };
     let mut file = File { left: isa::UReg::COUNT as u32 - 1 - 2 * windows };
     window::make(f, &dominators);
     descriptor::load(f, &dominators, &mut file);
+    constants::share(f, &dominators);
+    arithmetic::select(f, &mut file);
     constants::load(f, &dominators, &mut file);
 }
 
