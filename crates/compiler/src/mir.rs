@@ -449,6 +449,8 @@ pub struct MFunction {
     pub sp: VReg,
     /// Fixed registers that hold something where the function starts.
     pub arguments: Vec<VReg>,
+    /// Instructions stay in the order of the source.
+    pub keeps_order: bool,
 }
 
 impl MFunction {
@@ -463,6 +465,7 @@ impl MFunction {
             uses_stack: false,
             sp: VReg(0),
             arguments: Vec::new(),
+            keeps_order: false,
         };
         f.sp = f.new_fixed(Class::Word, isa::abi::STACK_POINTER);
         f
