@@ -98,6 +98,7 @@ fn launch(
         cancel: Some(&STOP),
         done: Some(&done),
         print: Some(&print),
+        vectors: None,
     };
     let finished = (Mutex::new(false), std::sync::Condvar::new());
     let start = Instant::now();

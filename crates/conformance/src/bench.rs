@@ -5,6 +5,7 @@ use crate::kernels::Kernel;
 use driver::launch_file::LaunchFile;
 use driver::{CompileOptions, LaunchOptions, Session};
 use serde_json::Value;
+use simt::Isa;
 use std::time::Instant;
 
 /// Kernels that have a target: the share of the bare loop's rate that one thread must reach.
@@ -48,21 +49,21 @@ impl Row {
 }
 
 /// Measures one kernel: `repetitions` times the bare loop, one thread, all threads, in turn.
-pub fn measure(kernel: &Kernel, results: &Value, repetitions: u32) -> Result<Row, String> {
+pub fn measure(kernel: &Kernel, results: &Value, repetitions: u32, level: Isa) -> Result<Row, String> {
     let h200_instructions = results[&kernel.name]["metrics"]["smsp__inst_executed.sum"]
         .as_f64()
         .ok_or_else(|| format!("there is no smsp__inst_executed.sum for {}", kernel.name))?;
     reset_peak();
     let file = LaunchFile::load(&kernel.path).map_err(|e| e.to_string())?;
     let session = Session::new(&file, &CompileOptions::default()).map_err(|e| e.to_string())?;
-    let mut bare = BareLoop::default();
+    let mut bare = BareLoop::new(level);
     let (mut best_bare, mut best_one, mut best_all, mut ours) = (0.0f64, 0.0f64, 0.0f64, 0);
     for _ in 0..repetitions.max(1) {
         // About as many operations as the launch has.
         best_bare = best_bare.max(bare.rate(((h200_instructions / 18.0) as u64).clamp(20_000, 1_000_000)));
         for (threads, best) in [(1, &mut best_one), (0, &mut best_all)] {
             session.fill().map_err(|e| e.to_string())?;
-            let options = LaunchOptions { threads, ..LaunchOptions::default() };
+            let options = LaunchOptions { threads, vectors: Some(level), ..LaunchOptions::default() };
             let start = Instant::now();
             let mut executed = 0;
             for number in 0..file.launches.len() {
@@ -87,7 +88,7 @@ pub fn measure(kernel: &Kernel, results: &Value, repetitions: u32) -> Result<Row
 }
 
 /// The table, one line a kernel.
-pub fn table(rows: &[Row], level: &str) -> String {
+pub fn table(rows: &[Row], level: Isa) -> String {
     let mut out = format!(
         "{:<20} {:>9} {:>9} {:>9} {:>6} {:>6} {:>6} {:>9} {:>9}\n",
         "kernel", "1 thread", "all", "bare loop", "ratio", "target", "code", "buffers", "peak"
@@ -111,7 +112,7 @@ pub fn table(rows: &[Row], level: &str) -> String {
     }
     out + &format!(
         "Millions of warp instructions a second, counted as the H200 executes them; `code` is ours per one of its own. The bare \
-         loop ran at level {level}.\n"
+         loop and the engine ran at level {level:?}.\n"
     )
 }
 

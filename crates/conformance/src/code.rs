@@ -100,8 +100,9 @@ pub fn sass_mix(text: &str) -> Mix {
         }
         let mut words = rest.split_whitespace().filter(|w| !w.starts_with('@'));
         let (Some(opcode), next) = (words.next(), words.next()) else { continue };
-        let to_itself =
-            opcode == "BRA" && next.is_some_and(|t| t.trim_start_matches("0x") == at.trim_start_matches('0'));
+        let to_itself = opcode == "BRA"
+            && next
+                .is_some_and(|t| t.trim_matches(';').trim_start_matches("0x") == at.trim_start_matches('0'));
         if let (false, Some(class)) = (to_itself, sass_class(opcode.trim_end_matches(';'))) {
             *mix.entry(class).or_default() += 1;
         }

@@ -2,11 +2,11 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use clap::{Parser, Subcommand};
-use conformance::bare_loop::BareLoop;
 use conformance::{bench, code, compile_bench, generate, kernels, levels, vectors};
 use driver::CompileOptions;
 use rayon::prelude::*;
 use serde_json::json;
+use simt::Isa;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -66,6 +66,9 @@ enum Command {
         /// Only kinds of module whose name contains this.
         #[arg(long)]
         filter: Option<String>,
+        /// Only modules of up to this many lines.
+        #[arg(long, default_value_t = 40_000)]
+        most: usize,
         /// How much to optimise, 0 to 3.
         #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=3))]
         opt_level: u8,
@@ -97,6 +100,9 @@ enum Command {
         /// Only kernels whose name contains this.
         #[arg(long)]
         filter: Option<String>,
+        /// Vectors to use, where this host has them; the widest it has where left out.
+        #[arg(long, value_enum)]
+        level: Option<Level>,
         /// How often each is measured; the best counts.
         #[arg(long, default_value_t = 5)]
         repetitions: u32,
@@ -106,6 +112,24 @@ enum Command {
     },
 }
 
+/// Vector levels by name.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Level {
+    Baseline,
+    Avx2,
+    Avx512,
+}
+
+impl Level {
+    fn isa(self) -> Isa {
+        match self {
+            Level::Baseline => Isa::Baseline,
+            Level::Avx2 => Isa::Avx2,
+            Level::Avx512 => Isa::Avx512,
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Vectors { directory, filter, json } => run_vectors(directory, filter, json),
@@ -113,16 +137,16 @@ fn main() -> ExitCode {
             run_kernels(directory, filter, threads, json)
         }
         Command::Code { directory, filter, opt_level, json } => run_code(directory, filter, opt_level, json),
-        Command::CompileBench { directory, filter, opt_level, json } => {
-            run_compile_bench(directory, filter, opt_level, json)
+        Command::CompileBench { directory, filter, most, opt_level, json } => {
+            run_compile_bench(directory, filter, most, opt_level, json)
         }
         Command::Random { first, print: true, .. } => {
             print!("{}", generate::kernel(first).text);
             Ok(true)
         }
         Command::Random { count, first, json, .. } => run_random(first, count, json),
-        Command::Bench { directory, all, filter, repetitions, json } => {
-            run_bench(directory, all, filter, repetitions, json)
+        Command::Bench { directory, all, filter, level, repetitions, json } => {
+            run_bench(directory, all, filter, level, repetitions, json)
         }
     };
     match outcome {
@@ -227,6 +251,7 @@ fn run_code(directory: PathBuf, filter: Option<String>, opt_level: u8, json: boo
 fn run_compile_bench(
     directory: Option<PathBuf>,
     filter: Option<String>,
+    most: usize,
     opt_level: u8,
     json: bool,
 ) -> Result<bool, String> {
@@ -235,7 +260,7 @@ fn run_compile_bench(
     let options = CompileOptions { opt_level, ..CompileOptions::default() };
     let mut rows = Vec::new();
     for kind in &kinds {
-        let row = compile_bench::measure(kind, &options)?;
+        let row = compile_bench::measure(kind, &options, most)?;
         if !json {
             print!("{}", row.line());
         }
@@ -283,6 +308,7 @@ fn run_bench(
     directory: PathBuf,
     all: bool,
     filter: Option<String>,
+    level: Option<Level>,
     repetitions: u32,
     json: bool,
 ) -> Result<bool, String> {
@@ -291,8 +317,12 @@ fn run_bench(
     list.retain(|k| filter.as_ref().is_none_or(|part| k.name.contains(part)));
     let mut rows = Vec::new();
     let mut failed = false;
+    let level = level.map_or(Isa::best(), Level::isa);
+    if !level.is_available() {
+        return Err(format!("this host has no {level:?}; it has {:?}", Isa::best()));
+    }
     for kernel in &list {
-        match bench::measure(kernel, &results, repetitions) {
+        match bench::measure(kernel, &results, repetitions, level) {
             Ok(row) => rows.push(row),
             Err(why) => {
                 eprintln!("{}: {why}", kernel.name);
@@ -300,7 +330,6 @@ fn run_bench(
             }
         }
     }
-    let level = BareLoop::default().level;
     if json {
         let rows: Vec<_> = rows
             .iter()
@@ -313,7 +342,7 @@ fn run_bench(
                 })
             })
             .collect();
-        println!("{:#}", json!({ "level": level, "kernels": rows }));
+        println!("{:#}", json!({ "level": format!("{level:?}"), "kernels": rows }));
     } else {
         print!("{}", bench::table(&rows, level));
     }

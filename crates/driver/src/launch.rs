@@ -34,6 +34,8 @@ pub struct LaunchOptions<'a> {
     pub done: Option<&'a AtomicU64>,
     /// Takes what the kernel prints, in the order of CTAs.
     pub print: Option<&'a (dyn Fn(&[u8]) + Sync)>,
+    /// Host vectors to use; the widest there are where `None`.
+    pub vectors: Option<simt::Isa>,
 }
 
 /// What a finished launch did.

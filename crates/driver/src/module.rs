@@ -64,6 +64,7 @@ impl Module {
             cancel: options.cancel,
             output: options.print,
             progress: Some(done),
+            level: options.vectors.unwrap_or_else(simt::Isa::best),
             ..simt::Options::default()
         };
         let run = simt::Options {

@@ -202,10 +202,6 @@ instructions! {
     Viadd2 "VIADD.16X2" [D, A, B] [] Alu Fixed [] "packed 16-bit sums";
     Vimnmx2 "VIMNMX.16X2" [D, A, B] [MinMax, Sign] Alu Fixed [] "packed 16-bit minima or maxima";
     Video "VIDEO" [D, A, C, E, B] [] Alu Fixed [] "video instruction on A, C, E, described by the immediate B";
-    Idiv "IDIV" [D, A, B] [Sign] Xu Variable [] "quotient; by zero all ones";
-    Irem "IREM" [D, A, B] [Sign] Xu Variable [] "remainder; by zero all ones where the quotient rule says so";
-    Idiv64 "IDIV.64" [D2, A2, B2] [Sign] Xu Variable [] "64-bit quotient";
-    Irem64 "IREM.64" [D2, A2, B2] [Sign] Xu Variable [] "64-bit remainder";
 
     // --- single precision -----------------------------------------------------------------------------------------
     Fadd "FADD" [D, A, B] [Rnd, Ftz, Sat] Fma Fixed [] "D = A + B";
@@ -214,9 +210,6 @@ instructions! {
     Fsetp "FSETP" [Pd0, Pd1, A, B, Ps0] [FCmp, Bool, Ftz] Alu Fixed [] "Pd0 = (A cmp B) bool Ps0, Pd1 = !(A cmp B) bool Ps0";
     Fmnmx "FMNMX" [D, A, B] [MinMax, Ftz, Nan, XorSign] Alu Fixed [] "lower or higher; a NaN loses unless NAN";
     Mufu "MUFU" [D, A] [Mufu] Xu Variable [] "special function";
-    Fdiv "FDIV" [D, A, B] [Rnd, Ftz] Xu Variable [] "IEEE quotient";
-    Frcp "FRCP" [D, A] [Rnd, Ftz] Xu Variable [] "IEEE reciprocal";
-    Fsqrt "FSQRT" [D, A] [Rnd, Ftz] Xu Variable [] "IEEE square root";
     Fchk "FCHK" [Pd0, A, B] [] Xu Variable [] "the exponents of A / B want a slow path";
     Ftestp "FTESTP" [Pd0, A] [TestProp] Alu Fixed [] "property of a float";
 
@@ -226,9 +219,6 @@ instructions! {
     Dfma "DFMA" [D2, A2, B2, C2] [Rnd] Fp64 Variable [] "pair A * pair B + pair C, rounded once";
     Dsetp "DSETP" [Pd0, Pd1, A2, B2, Ps0] [FCmp, Bool] Fp64 Variable [] "comparison as FSETP";
     Dmnmx "DMNMX" [D2, A2, B2] [MinMax] Fp64 Variable [] "lower or higher; a NaN loses";
-    Ddiv "DDIV" [D2, A2, B2] [Rnd] Fp64 Variable [] "IEEE quotient";
-    Drcp "DRCP" [D2, A2] [Rnd] Fp64 Variable [] "IEEE reciprocal";
-    Dsqrt "DSQRT" [D2, A2] [Rnd] Fp64 Variable [] "IEEE square root";
     Dtestp "DTESTP" [Pd0, A2] [TestProp] Fp64 Variable [] "property of a double";
 
     // --- packed halves --------------------------------------------------------------------------------------------

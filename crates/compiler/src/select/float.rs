@@ -157,25 +157,6 @@ impl Selector<'_> {
                 self.push(with_kind(i, kind, ftz).flag(Field::Nan, nan).flag(Field::XorSign, xorsign_abs));
                 Ok(())
             }
-            Op::FDiv { ty, round, ftz } => {
-                let (a, b) = (self.bare(args[0], ty)?, self.bare(args[1], ty)?);
-                let d = self.def(result);
-                let op = if ty == Scalar::F64 { M::Ddiv } else { M::Fdiv };
-                self.push(MInst::new(op).dst(d).a(a).b(b).with(rnd(round)).flag(Field::Ftz, ftz));
-                Ok(())
-            }
-            Op::FRcp { ty, round, ftz } | Op::FSqrt { ty, round, ftz } => {
-                let op = match (inst.op, ty) {
-                    (Op::FRcp { .. }, Scalar::F64) => M::Drcp,
-                    (Op::FRcp { .. }, _) => M::Frcp,
-                    (_, Scalar::F64) => M::Dsqrt,
-                    _ => M::Fsqrt,
-                };
-                let a = self.bare(args[0], ty)?;
-                let d = self.def(result);
-                self.push(MInst::new(op).dst(d).a(a).with(rnd(round)).flag(Field::Ftz, ftz));
-                Ok(())
-            }
             Op::Mufu(function) => {
                 let a = self.src(args[0])?;
                 let d = self.def(result);

@@ -76,8 +76,6 @@ impl Selector<'_> {
                 Ok(())
             }
             Op::MulHi { signed } => self.binary(M::ImadHi, result, args, None, |i| i.with(sign(signed))),
-            Op::Div { signed } => self.binary(M::Idiv, result, args, Some(signed), |i| i.with(sign(signed))),
-            Op::Rem { signed } => self.binary(M::Irem, result, args, Some(signed), |i| i.with(sign(signed))),
             Op::Min { signed } | Op::Max { signed } => {
                 let which = if matches!(inst.op, Op::Min { .. }) { MinMax::Min } else { MinMax::Max };
                 self.binary(M::Imnmx, result, args, Some(signed), |i| i.with(which).with(sign(signed)))

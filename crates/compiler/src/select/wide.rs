@@ -42,8 +42,6 @@ impl Selector<'_> {
                 Ok(())
             }
             Op::MulHi { signed } => self.product_high(result, signed, args),
-            Op::Div { signed } => self.pairs(M::Idiv64, result, args, |i| i.with(sign(signed))),
-            Op::Rem { signed } => self.pairs(M::Irem64, result, args, |i| i.with(sign(signed))),
             Op::Min { signed } | Op::Max { signed } => {
                 let less = if matches!(inst.op, Op::Min { .. }) { IntCmp::Lt } else { IntCmp::Gt };
                 let (a, b) = (self.words(args[0])?, self.words(args[1])?);
@@ -124,13 +122,6 @@ impl Selector<'_> {
             }
             _ => self.fail(format!("{:?} on 64 bits is not built", inst.op)),
         }
-    }
-
-    fn pairs(&mut self, op: M, result: Value, args: &[Value], with: impl Fn(MInst) -> MInst) -> Result<()> {
-        let (a, b) = (MSrc::reg(self.pair_reg(args[0])?), MSrc::reg(self.pair_reg(args[1])?));
-        let d = self.def(result);
-        self.push(with(MInst::new(op)).dst(d).a(a).b(b));
-        Ok(())
     }
 
     /// 64-bit sum; a product of two words, or a word extended and shifted, becomes part of one multiply-add.

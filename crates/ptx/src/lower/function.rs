@@ -81,7 +81,7 @@ impl<'m, 't, 'a> FnLower<'m, 't, 'a> {
             if let Some(found) = self.scopes[n].names.get(name) {
                 return Some(found.clone());
             }
-            if let Some(binding) = self.from_range(n, name) {
+            if let Some(binding) = self.member_of_range(n, name) {
                 // Found again at once next time.
                 self.scopes[n].names.insert(name, binding.clone());
                 return Some(binding);
@@ -91,7 +91,7 @@ impl<'m, 't, 'a> FnLower<'m, 't, 'a> {
     }
 
     /// `%r12` of `%r<20>`, or of `%r1<5>`.
-    fn from_range(&mut self, scope: usize, name: &'a str) -> Option<Binding<'t, 'a>> {
+    fn member_of_range(&mut self, scope: usize, name: &'a str) -> Option<Binding<'t, 'a>> {
         if self.scopes[scope].ranges.is_empty() {
             return None;
         }

@@ -241,7 +241,7 @@ mod tests {
         let a = m.alloc(100).expect("a");
         let b = m.alloc(100).expect("b");
         let c = m.alloc(1).expect("c");
-        assert!(a % ALIGN == 0 && b % ALIGN == 0 && b >= a + 100 + GAP && c > b);
+        assert!(a.is_multiple_of(ALIGN) && b.is_multiple_of(ALIGN) && b >= a + 100 + GAP && c > b);
         m.fill(b, 100, 7).expect("fill");
         m.free(b).expect("free");
         assert_eq!(m.free(b), Err(MemoryError::NotAllocated(b)));

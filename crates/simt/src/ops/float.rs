@@ -1,7 +1,7 @@
 //! Single precision, double precision and the special functions.
 
 use super::{bodies, pick};
-use crate::lanes::{Pair, Row, combine, compare, map1, map2, map3, map64_2, map64_3, store32};
+use crate::lanes::{Pair, Row, combine, compare, map2, map3, map64_2, map64_3, store32};
 use crate::level::{Levels, levels};
 use crate::uop::{Flow, Uop};
 use arith::{FCmp, FloatClass, MinMax, Mode, Round, bf16, f16, fp32, fp64, mufu};
@@ -181,18 +181,6 @@ bodies! {
         l.store(u.d, l.mask(u), &r);
         Flow::Next
     };
-    Fdiv |l, u| {
-        let x = u.aux;
-        by_round!(x, |R| map2(l, u, |a, b| fp32::div(operand(x, 0, a), operand(x, 1, b), mode(x, R))))
-    };
-    Frcp |l, u| {
-        let x = u.aux;
-        by_round!(x, |R| map1(l, u, |a| fp32::rcp(operand(x, 0, a), mode(x, R))))
-    };
-    Fsqrt |l, u| {
-        let x = u.aux;
-        by_round!(x, |R| map1(l, u, |a| fp32::sqrt(operand(x, 0, a), mode(x, R))))
-    };
     Fchk |l, u| {
         let x = u.aux;
         let (a, b) = (&*l.row(u.a), &*l.row(u.b));
@@ -221,9 +209,6 @@ bodies! {
     };
     Dmin |l, u| map64_2(l, u, fp64::min);
     Dmax |l, u| map64_2(l, u, fp64::max);
-    Ddiv |l, u| by_round!(u.aux, |R| map64_2(l, u, |a, b| fp64::div(a, b, R)));
-    Drcp |l, u| by_round!(u.aux, |R| map64_2(l, u, |a, _| fp64::rcp(a, R)));
-    Dsqrt |l, u| by_round!(u.aux, |R| map64_2(l, u, |a, _| fp64::sqrt(a, R)));
     Dtestp |l, u| {
         let what = class(u.aux >> 16);
         let a = Pair::at(l, u.a);
@@ -338,9 +323,6 @@ pub fn decode(i: &Inst, u: &mut Uop) -> Option<Levels> {
             f if any_mod => pick!(f, MufuAny, [0 1 2 3 4 5 6 7 8 9]),
             f => pick!(f, Mufu, [0 1 2 3 4 5 6 7 8 9]),
         },
-        Op::Fdiv => levels::<Fdiv>(),
-        Op::Frcp => levels::<Frcp>(),
-        Op::Fsqrt => levels::<Fsqrt>(),
         Op::Fchk => levels::<Fchk>(),
         Op::Ftestp => {
             u.aux |= i.field(Field::TestProp) << 16;
@@ -355,9 +337,6 @@ pub fn decode(i: &Inst, u: &mut Uop) -> Option<Levels> {
         }
         Op::Dmnmx if x & MAX != 0 => levels::<Dmax>(),
         Op::Dmnmx => levels::<Dmin>(),
-        Op::Ddiv => levels::<Ddiv>(),
-        Op::Drcp => levels::<Drcp>(),
-        Op::Dsqrt => levels::<Dsqrt>(),
         Op::Dtestp => {
             u.aux |= i.field(Field::TestProp) << 16;
             levels::<Dtestp>()

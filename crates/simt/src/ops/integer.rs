@@ -1,13 +1,11 @@
 //! Integer arithmetic, logic, shifts and bit fields.
 
 use super::{bodies, pick};
-use crate::lanes::{
-    DROPPED, Pair, combine, compare, map_wide, map1, map2, map3, map4, map64_2, store32, store64,
-};
+use crate::lanes::{DROPPED, Pair, combine, compare, map_wide, map1, map2, map3, map4, store32, store64};
 use crate::level::{Levels, levels};
 use crate::uop::{Flow, Uop};
 use arith::bits::{self, Amount};
-use arith::int::{self, w32, w64};
+use arith::int::{self, w32};
 use arith::{ICmp, video};
 use isa::field::{self, Field};
 use isa::{Inst, Op};
@@ -200,14 +198,6 @@ bodies! {
         let (what, a, c, e) = (u.aux, &*l.row(u.a), &*l.row(u.c), &*l.row(u.e));
         store32(l, u, |i| video::apply(what, a[i], c[i], e[i]))
     };
-    DivU |l, u| map2(l, u, w32::div_u);
-    DivS |l, u| map2(l, u, w32::div_s);
-    RemU |l, u| map2(l, u, w32::rem_u);
-    RemS |l, u| map2(l, u, w32::rem_s);
-    Div64U |l, u| map64_2(l, u, w64::div_u);
-    Div64S |l, u| map64_2(l, u, w64::div_s);
-    Rem64U |l, u| map64_2(l, u, w64::rem_u);
-    Rem64S |l, u| map64_2(l, u, w64::rem_s);
 }
 
 /// Sets `aux` as [`funnel`] reads it.
@@ -330,10 +320,6 @@ pub fn decode(i: &Inst, u: &mut Uop) -> Option<Levels> {
             };
             levels::<Video>()
         }
-        Op::Idiv => by_sign(levels::<DivS>(), levels::<DivU>()),
-        Op::Irem => by_sign(levels::<RemS>(), levels::<RemU>()),
-        Op::Idiv64 => by_sign(levels::<Div64S>(), levels::<Div64U>()),
-        Op::Irem64 => by_sign(levels::<Rem64S>(), levels::<Rem64U>()),
         _ => return None,
     })
 }

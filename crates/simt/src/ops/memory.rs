@@ -259,7 +259,7 @@ unsafe fn store_all<const W: u32>(l: &Lanes, u: &Uop, p: *mut u8) {
 /// # Safety
 /// As above.
 #[inline(always)]
-unsafe fn load_halves<const S: u32, const W: u32>(l: &mut Lanes, u: &Uop, halves: [Half; 2]) -> bool {
+unsafe fn load_halves<const S: u32, const W: u32>(l: &mut Lanes, u: &Uop, halves: &[Half; 2]) -> bool {
     let size = u64::from(bytes(W));
     if (halves[0].start | halves[1].start) & (size - 1) != 0 {
         return false;
@@ -356,11 +356,7 @@ unsafe fn load<const S: u32, const W: u32>(l: &mut Lanes, u: &Uop) -> Flow {
                     return Flow::Next;
                 }
             }
-            Pattern::Halves(halves) if m == FULL => {
-                if load_halves::<S, W>(l, u, halves) {
-                    return Flow::Next;
-                }
-            }
+            Pattern::Halves(halves) if m == FULL && load_halves::<S, W>(l, u, &halves) => return Flow::Next,
             _ => {}
         }
         let mut from = [0; 32];

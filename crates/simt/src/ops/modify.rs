@@ -42,19 +42,7 @@ pub struct Modified {
 pub fn is_inline(i: &Inst) -> bool {
     let op = i.op;
     let row = op.row();
-    let single = matches!(
-        op,
-        Op::Fadd
-            | Op::Fmul
-            | Op::Ffma
-            | Op::Fsetp
-            | Op::Fmnmx
-            | Op::Fdiv
-            | Op::Frcp
-            | Op::Fsqrt
-            | Op::Fchk
-            | Op::Ftestp
-    );
+    let single = matches!(op, Op::Fadd | Op::Fmul | Op::Ffma | Op::Fsetp | Op::Fmnmx | Op::Fchk | Op::Ftestp);
     single
         || op == Op::Iadd3
         || (op == Op::Mufu && i.field(Field::Mufu) < 10)

@@ -5,9 +5,9 @@ param in
 param out
 code
     S2R R0, SR_LANEID
-    MOV R1, 0x0
-    IREM.U32 R1, R0, 0x6
-    IDIV.U32 R2, R0, 0x6
+    IMAD R2, R0, 0x2b, RZ
+    SHF.R.U32 R2, R2, 0x8, RZ
+    IMAD R1, R2, 0xfffffffa, R0
     MOV R60, c[0x0][0x210]
     MOV R61, c[0x0][0x214]
     IMAD.WIDE.U32 R4, R1, 0x8, R60
