@@ -134,14 +134,18 @@ const PROLOGUE: &str = "  .reg .pred %p<4>;\n  .reg .b32 %r<64>;\n  .reg .b64 %q
 
 /// A kernel with registers set: the body may use `%r0` to `%r31`, `%f0` to `%f31`, the address `%q0` and the number `%r63`.
 fn kernel(name: &str, body: &str) -> String {
-    let mut out =
-        format!(".visible .entry {name}(.param .u64 out, .param .u32 n)\n{{\n{PROLOGUE}");
+    let mut out = format!(".visible .entry {name}(.param .u64 out, .param .u32 n)\n{{\n{PROLOGUE}");
     for k in 0..32 {
         let _ = writeln!(out, "  add.u32 %r{k}, %r62, {k};\n  cvt.rn.f32.u32 %f{k}, %r{k};");
     }
     out += body;
     for k in 0..32 {
-        let _ = writeln!(out, "  st.global.u32 [%q0+{}], %r{k};\n  st.global.f32 [%q0+{}], %f{k};", 4 * k, 128 + 4 * k);
+        let _ = writeln!(
+            out,
+            "  st.global.u32 [%q0+{}], %r{k};\n  st.global.f32 [%q0+{}], %f{k};",
+            4 * k,
+            128 + 4 * k
+        );
     }
     out + "  ret;\n}\n\n"
 }
@@ -208,7 +212,13 @@ fn nested(lines: usize) -> String {
     let depth = lines.saturating_sub(150) / 4;
     let mut body = String::new();
     for n in 0..depth {
-        let _ = write!(body, "  setp.lt.u32 %p1, %r{}, %r{};\n  @%p1 bra L{n};\n{}", n % 32, (n + 5) % 32, operation(n));
+        let _ = write!(
+            body,
+            "  setp.lt.u32 %p1, %r{}, %r{};\n  @%p1 bra L{n};\n{}",
+            n % 32,
+            (n + 5) % 32,
+            operation(n)
+        );
     }
     (0..depth).rev().for_each(|n| {
         let _ = writeln!(body, "L{n}:");
@@ -263,14 +273,24 @@ fn copy_of(text: &str, number: usize) -> String {
     for line in text.lines() {
         let line = line.split("//").next().unwrap_or_default();
         let first = line.trim_start();
-        if [".version", ".target", ".address_size", ".file", ".loc", ".pragma"].iter().any(|d| first.starts_with(d)) {
+        let directive = first.split_whitespace().next().unwrap_or_default();
+        if [".version", ".target", ".address_size", ".file", ".loc", ".pragma"].contains(&directive) {
             continue;
         }
         if first.starts_with(".section") {
             break;
         }
-        if depth == 0 && (first.contains(".entry") || first.contains(".func") || first.contains('[') || first.contains(".global")) {
-            names.extend(line.split(|c| !in_name(c)).filter(|w| w.len() > 2 && !w.starts_with(|c: char| c.is_ascii_digit())));
+        if depth == 0
+            && (first.contains(".entry")
+                || first.contains(".func")
+                || first.contains('[')
+                || first.contains(".global"))
+        {
+            let head = line.split('{').next().unwrap_or_default();
+            names.extend(
+                head.split(|c| !in_name(c))
+                    .filter(|w| w.len() > 2 && !w.starts_with(|c: char| c.is_ascii_digit())),
+            );
         }
         depth += line.matches('{').count() as i32 - line.matches('}').count() as i32;
         body += line;
@@ -313,7 +333,9 @@ pub fn kinds(directory: Option<&Path>) -> Result<Vec<Kind>, String> {
         let texts: Vec<String> =
             files.iter().map(std::fs::read_to_string).collect::<Result<_, _>>().map_err(fail)?;
         // A program with something that is not built yet says nothing about time.
-        let compiles = |t: &String| driver::compile(&Source::new("a.ptx", t.as_bytes()), &CompileOptions::default()).is_ok();
+        let compiles = |t: &String| {
+            driver::compile(&Source::new("a.ptx", t.as_bytes()), &CompileOptions::default()).is_ok()
+        };
         let texts: Vec<String> = texts.into_iter().filter(compiles).collect();
         if texts.is_empty() {
             return Err(format!("{} has no programs", folder.display()));
@@ -336,7 +358,8 @@ mod tests {
             let text = (kind.make)(1500);
             assert!((1200..4000).contains(&text.lines().count()), "{}", kind.name);
             let source = Source::new("a.ptx", text.as_bytes());
-            let image = driver::compile(&source, &CompileOptions { opt_level: 1, ..CompileOptions::default() });
+            let image =
+                driver::compile(&source, &CompileOptions { opt_level: 1, ..CompileOptions::default() });
             assert!(image.is_ok(), "{}: {}", kind.name, image.err().map_or(String::new(), |p| p.to_string()));
         }
     }
