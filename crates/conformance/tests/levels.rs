@@ -9,7 +9,7 @@ use std::path::Path;
 
 #[test]
 fn every_level_gives_the_same() {
-    let default = if cfg!(debug_assertions) { 60 } else { 300 };
+    let default = if cfg!(debug_assertions) { 50 } else { 200 };
     let count = std::env::var("RANDOM_KERNELS").ok().and_then(|n| n.parse().ok()).unwrap_or(default);
     let failures: Vec<String> = (0..count)
         .into_par_iter()
