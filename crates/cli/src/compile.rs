@@ -1,7 +1,8 @@
 //! `warploom compile`: PTX to an image, or to a stage of the way there.
 
+use crate::explain::Explanation;
 use crate::{End, disasm, show};
-use driver::compile::{CompileOptions, diagnostics, lower, read_program};
+use driver::compile::{CompileOptions, compile_explained, diagnostics, lower, read_program};
 use driver::{Image, Problem, Source, files};
 use serde_json::json;
 use std::io::Write;
@@ -10,8 +11,9 @@ use std::path::{Path, PathBuf};
 /// What the compiler may do, for every command that compiles.
 #[derive(clap::Args, Clone, Copy)]
 pub struct Options {
-    /// How much to optimise, 0 to 3.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=3))]
+    /// How much to optimise: 3 all that is known, 1 all but unrolling, 0 nothing, with code in the order of the PTX text for
+    /// debugging.
+    #[arg(long, value_name = "0..3", default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=3))]
     opt_level: u8,
     /// Fuse multiplications and additions as NVIDIA's assembler does.
     #[arg(long, value_name = "true|false", default_value_t = true, action = clap::ArgAction::Set)]
@@ -48,7 +50,10 @@ pub struct Arguments {
     /// Write a stage as text instead of an image.
     #[arg(long, value_enum)]
     emit: Option<Emit>,
-    /// Print what the kernels need as JSON.
+    /// With --emit asm: say what each pass did to which line.
+    #[arg(long)]
+    explain: bool,
+    /// Print what the kernels need, or with --emit asm the code, as JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -56,16 +61,38 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), End> {
+    if arguments.explain && arguments.emit != Some(Emit::Asm) {
+        return Err(Problem::new("--explain shows what became of the code, which is not asked for")
+            .help("add --emit asm")
+            .into());
+    }
+    if arguments.json && matches!(arguments.emit, Some(Emit::Ir | Emit::PtxAst)) {
+        return Err(Problem::new("there is no JSON form of this stage")
+            .help("leave out --json, or use --emit asm")
+            .into());
+    }
     let source = read_program(&arguments.file)?;
     if let Some(stage) = arguments.emit {
         let text = match stage {
             Emit::PtxAst => syntax_tree(&source)?,
             Emit::Ir => ir::print::module(&lower(&source)?),
             Emit::Asm => {
-                let image = driver::compile(&source, &arguments.options.into())?;
+                let (image, explanation) = match arguments.explain {
+                    true => {
+                        let (image, notes) = compile_explained(&source, &arguments.options.into())?;
+                        (image, Some(Explanation::new(notes)))
+                    }
+                    false => (driver::compile(&source, &arguments.options.into())?, None),
+                };
                 match arguments.json {
-                    true => format!("{:#}\n", disasm::json(&image)),
-                    false => disasm::listing(&image),
+                    true => {
+                        let mut rows = disasm::json(&image);
+                        if let Some(explanation) = explanation {
+                            explanation.add_to(&mut rows);
+                        }
+                        format!("{rows:#}\n")
+                    }
+                    false => disasm::listing(&image, explanation.unwrap_or_default()),
                 }
             }
         };

@@ -2,9 +2,11 @@
 
 use crate::End;
 use crate::compile::write_text;
+use crate::explain::Explanation;
 use driver::compile::read_program;
 use driver::{Image, Problem};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -28,7 +30,7 @@ pub fn run(arguments: &Arguments) -> Result<(), End> {
     let image = driver::compile(&source, &Default::default())?;
     let text = match arguments.json {
         true => format!("{:#}\n", json(&image)),
-        false => listing(&image),
+        false => listing(&image, Explanation::default()),
     };
     write_text(None, &text)
 }
@@ -66,14 +68,16 @@ fn origin(image: &Image, pc: u32) -> String {
     text
 }
 
-/// The whole image as text.
-pub fn listing(image: &Image) -> String {
+/// The whole image as text, with what is known about its making.
+pub fn listing(image: &Image, mut explanation: Explanation) -> String {
     let mut out = String::new();
     for f in &image.functions {
         let _ = writeln!(out, "// {} {}", if f.is_entry { "kernel" } else { "function" }, needs(f));
         for p in &f.params {
             let _ = writeln!(out, "//   parameter {} at {:#x}, {} bytes", p.name, p.offset, p.size);
         }
+        let lines: BTreeSet<u32> = (f.start..f.end).map(|pc| image.place(driver::Pc(pc)).ptx_line).collect();
+        out += &explanation.without_code(&f.name, &lines);
         let _ = writeln!(out, "{}:", f.name);
         let mut last = String::new();
         for pc in f.start..f.end {
@@ -81,6 +85,9 @@ pub fn listing(image: &Image) -> String {
             if from != last {
                 let _ = writeln!(out, "        // {from}");
                 last = from;
+                for note in explanation.take(&f.name, image.place(driver::Pc(pc)).ptx_line) {
+                    let _ = writeln!(out, "        //   {note}");
+                }
             }
             if let Some(inst) = image.code.get(pc as usize) {
                 let _ = writeln!(out, "  {pc:04x}  {inst}");
@@ -91,7 +98,7 @@ pub fn listing(image: &Image) -> String {
     for v in &image.variables {
         let _ = writeln!(out, "// variable {}: {} bytes, {:?}", v.name, v.size, v.space);
     }
-    out
+    out + &explanation.summary()
 }
 
 pub fn function_json(f: &driver::image::Function) -> Value {

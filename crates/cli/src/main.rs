@@ -4,6 +4,7 @@
 mod check;
 mod compile;
 mod disasm;
+mod explain;
 mod render;
 mod run;
 mod show;

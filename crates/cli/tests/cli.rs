@@ -279,3 +279,23 @@ fn usage_is_explained() {
     expect(&warploom(&["run", "--frob"]), 2, &["--frob"]);
     expect(&warploom(&[]), 2, &["Usage"]);
 }
+
+#[test]
+fn explain_says_what_became_of_lines() {
+    let folder = Folder::new("explain");
+    let text = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 out)\n{\n\
+        .reg .b32 %r<4>;\n.reg .b64 %q<2>;\nld.param.u64 %q1, [out];\nmov.u32 %r1, 3;\n\
+        add.u32 %r2, %r1, 4;\nmul.lo.u32 %r3, %r2, 9;\nst.global.u32 [%q1], %r2;\nret;\n}\n";
+    let file = folder.write("k.ptx", text).display().to_string();
+    let out = warploom(&["compile", &file, "--emit", "asm", "--explain"]);
+    let listing = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(listing.contains("// PTX 10, no code: fold constants: computed while compiling"), "{listing}");
+    assert!(listing.contains("// What the passes did:\n//   fold constants: "), "{listing}");
+    let out = warploom(&["compile", &file, "--emit", "asm", "--explain", "--json"]);
+    let json = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(json.contains("\"ptx_line\": 10") && json.contains("\"passes\""), "{json}");
+    // Only code can be explained.
+    let out = warploom(&["compile", &file, "--explain"]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("add --emit asm"));
+}

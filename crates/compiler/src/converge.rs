@@ -12,6 +12,7 @@
 use crate::analysis::{Divergence, DomTree, LoopId, Loops, PostDominators};
 use crate::prepare::insert_before;
 use ir::{Block, Function, Op, Space, Terminator, Value};
+use std::collections::{HashMap, HashSet};
 
 /// Convergence registers of the machine.
 const REGISTERS: u8 = isa::BReg::COUNT as u8;
@@ -50,9 +51,17 @@ impl Convergence {
 struct Region {
     start: Block,
     meet: Block,
-    /// Members by block index; neither start nor meeting block.
-    inside: Vec<bool>,
+    /// Members, ascending; neither start nor meeting block.
+    inside: Vec<Block>,
     register: u8,
+    /// A larger one with the same meeting block took its place.
+    is_replaced: bool,
+}
+
+impl Region {
+    fn contains(&self, b: Block) -> bool {
+        self.inside.binary_search(&b).is_ok()
+    }
 }
 
 /// Finds the regions of a function, inserts their landing blocks.
@@ -62,6 +71,7 @@ pub fn converge(f: &mut Function) -> Convergence {
     let post = PostDominators::new(f);
     let divergence = Divergence::new(f, &post);
     let mut regions: Vec<Region> = Vec::new();
+    let mut by_meet: HashMap<Block, Vec<usize>> = HashMap::new();
     {
         let finder = Finder { f, dom: &dom, loops: &loops, post: &post };
         for b in f.reverse_postorder() {
@@ -74,43 +84,47 @@ pub fn converge(f: &mut Function) -> Convergence {
                 continue;
             }
             // Lanes that wait for the same place in a region around this one need no second appointment.
-            let known =
-                regions.iter().any(|r| r.meet == meet && (r.start == start || r.inside[start.index()]));
+            let there = by_meet.entry(meet).or_default();
+            let known = there.iter().any(|&n| {
+                let r: &Region = &regions[n];
+                r.start == start || r.contains(start)
+            });
             if !known {
-                let inside = finder.inside(start, meet);
-                regions.retain(|r| r.meet != meet || !inside[r.start.index()]);
-                regions.push(Region { start, meet, inside, register: 0 });
+                let new = Region {
+                    start,
+                    meet,
+                    inside: finder.inside(start, meet),
+                    register: 0,
+                    is_replaced: false,
+                };
+                there.retain(|&n| {
+                    regions[n].is_replaced = new.contains(regions[n].start);
+                    !regions[n].is_replaced
+                });
+                there.push(regions.len());
+                regions.push(new);
             }
         }
     }
-    // Larger regions come first, so that what is left out when registers run out is inside.
-    for n in 0..regions.len() {
-        let mut taken = [false; REGISTERS as usize];
-        for m in 0..n {
-            let (a, b) = (&regions[m], &regions[n]);
-            let meets = a.start == b.start || a.inside[b.start.index()] || b.inside[a.start.index()];
-            if meets && a.register < REGISTERS {
-                taken[a.register as usize] = true;
-            }
-        }
-        regions[n].register = taken.iter().position(|&t| !t).map_or(REGISTERS, |p| p as u8);
-    }
+    regions.retain(|r| !r.is_replaced);
+    assign_registers(f, &mut regions);
     let spins = spinning_loops(f, &loops);
     let together = (0..f.blocks.len()).map(|b| !divergence.branch_diverges(Block::new(b))).collect();
     let mut found = Convergence { together, ..Convergence::default() };
     for r in regions.iter().filter(|r| r.register < REGISTERS) {
         let soft = spins.iter().any(|&l| {
             let header = loops.get(l).header;
-            r.inside[header.index()] || (header == r.meet && loops.contains(l, r.start))
+            r.contains(header) || (header == r.meet && loops.contains(l, r.start))
         });
-        let froms: Vec<Block> = (0..r.inside.len())
-            .map(Block::new)
-            .filter(|&b| b == r.start || r.inside[b.index()])
+        let mut froms: Vec<Block> = std::iter::once(&r.start)
+            .chain(&r.inside)
+            .copied()
             .filter(|&b| f.block(b).term.calls().iter().any(|c| c.block == r.meet))
             .collect();
         if froms.is_empty() {
             continue;
         }
+        froms.sort_unstable();
         let landing = insert_before(f, r.meet, &froms);
         found.starts.resize(f.blocks.len(), Vec::new());
         found.meets.resize(f.blocks.len(), None);
@@ -119,6 +133,23 @@ pub fn converge(f: &mut Function) -> Convergence {
         found.used = found.used.max(r.register + 1);
     }
     found
+}
+
+/// Gives each region a register that no region around it, inside it or at its start has. Larger regions come first, so that
+/// what is left out when registers run out is inside.
+fn assign_registers(f: &Function, regions: &mut [Region]) {
+    // Registers of the regions that a block is in, and of those that start there, as bits.
+    let mut around = vec![0u32; f.blocks.len()];
+    let mut starting = vec![0u32; f.blocks.len()];
+    for r in regions {
+        let at = r.start.index();
+        let taken = r.inside.iter().fold(around[at] | starting[at], |t, b| t | starting[b.index()]);
+        r.register = taken.trailing_ones().min(u32::from(REGISTERS)) as u8;
+        if r.register < REGISTERS {
+            starting[at] |= 1 << r.register;
+            r.inside.iter().for_each(|b| around[b.index()] |= 1 << r.register);
+        }
+    }
 }
 
 struct Finder<'a> {
@@ -194,22 +225,24 @@ impl Finder<'_> {
         false
     }
 
-    fn inside(&self, start: Block, meet: Block) -> Vec<bool> {
-        let mut inside = vec![false; self.f.blocks.len()];
+    fn inside(&self, start: Block, meet: Block) -> Vec<Block> {
+        let mut inside = HashSet::new();
         let mut stack: Vec<Block> = self.f.successors(start).to_vec();
         while let Some(b) = stack.pop() {
-            if b != meet && b != start && !std::mem::replace(&mut inside[b.index()], true) {
+            if b != meet && b != start && inside.insert(b) {
                 stack.extend(self.f.successors(b));
             }
         }
+        let mut inside: Vec<Block> = inside.into_iter().collect();
+        inside.sort_unstable();
         inside
     }
 
     fn dominates_region(&self, start: Block, meet: Block) -> bool {
-        let inside = self.inside(start, meet);
         // The start itself may be met again only through the meeting block.
-        let again = self.f.layout.iter().any(|&b| inside[b.index()] && self.f.successors(b).contains(&start));
-        !again && self.f.layout.iter().all(|&b| !inside[b.index()] || self.dom.dominates(start, b))
+        self.inside(start, meet)
+            .iter()
+            .all(|&b| self.dom.dominates(start, b) && !self.f.successors(b).contains(&start))
     }
 }
 
@@ -222,7 +255,7 @@ fn spinning_loops(f: &Function, loops: &Loops) -> Vec<LoopId> {
     let mut found = Vec::new();
     for n in 0..loops.loops.len() {
         let id = LoopId(n);
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         let mut work: Vec<Value> = Vec::new();
         for &(from, _) in &loops.get(id).exits {
             match f.block(from).term {

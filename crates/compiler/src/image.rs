@@ -4,12 +4,14 @@ use crate::analysis::{DomTree, Loops};
 use crate::calls::{self, Needs};
 use crate::clobbers::Clobbers;
 use crate::emit::Code;
-use crate::mir::Target;
+use crate::mir::{MFunction, Target};
+use crate::passes::Remark;
+use crate::passes::explain::Snapshot;
 use crate::places::Places;
 use crate::{CompileError, Options, allocate, converge, emit, merge_loads, prepare, schedule, select, uniform};
 use ir::{FuncId, Function, FunctionKind, Launch, Linkage, LocId, Module};
 use isa::image::{Image, LineRow, Param, Relocation, SourceLine, Symbol};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Registers of an SM, which the threads of a CTA share.
 const SM_REGISTERS: u32 = 65536;
@@ -19,7 +21,12 @@ const LEAST_REGISTERS: u32 = 24;
 /// Registers that the hardware gives a thread at least.
 const SMALLEST_THREAD: u32 = 16;
 
-pub fn build(mut m: Module, options: &Options) -> Result<Image, CompileError> {
+/// Makes the image; what the back end did to which line goes to the remarks.
+pub fn build(
+    mut m: Module,
+    options: &Options,
+    mut remarks: Option<&mut Vec<Remark>>,
+) -> Result<Image, CompileError> {
     let mut places = Places::new(&m)?;
     let mut codes: Vec<Option<Code>> = m.functions.iter().map(|_| None).collect();
     let mut needs: Vec<Needs> = vec![Needs::default(); m.functions.len()];
@@ -27,7 +34,8 @@ pub fn build(mut m: Module, options: &Options) -> Result<Image, CompileError> {
     let mut clobbers: Vec<Option<Clobbers>> = vec![None; m.functions.len()];
     for id in calls::callees_first(&m) {
         let mut need = Needs::of(&m, id);
-        let code = function(&mut m, id, &mut places, options, &mut need, &mut clobbers)?;
+        let remarks = remarks.as_deref_mut();
+        let code = function(&mut m, id, &mut places, options, &mut need, &mut clobbers, remarks)?;
         codes[id.index()] = Some(code);
         needs[id.index()] = need;
     }
@@ -92,10 +100,15 @@ fn function(
     options: &Options,
     need: &mut Needs,
     clobbers: &mut [Option<Clobbers>],
+    mut remarks: Option<&mut Vec<Remark>>,
 ) -> Result<Code, CompileError> {
     let f = &mut m.functions[id.index()];
     if options.opt_level > 0 {
+        let before = remarks.is_some().then(|| Snapshot::of(f));
         merge_loads::run(f, places);
+        if let (Some(before), Some(remarks)) = (before, remarks.as_deref_mut()) {
+            before.explain(f, "merge_loads", remarks);
+        }
     }
     prepare::prepare(f);
     let convergence = converge::converge(f);
@@ -110,6 +123,7 @@ fn function(
     };
     let uses_uniform = options.opt_level > 0 && f.kind == FunctionKind::Entry;
     let mut mir = select::select(m, id, f, places, &convergence, &nesting, uses_uniform)?;
+    mir.keeps_order = options.opt_level == 0;
     for i in mir.blocks.iter_mut().flat_map(|b| &mut b.insts) {
         if let (Some(call), Some(Target::Function(callee))) = (&mut i.call, i.target) {
             call.clobbers = clobbers[callee.index()].clone();
@@ -119,6 +133,7 @@ fn function(
         uniform::run(&mut mir);
     }
     let limit = register_limit(&f.launch, options);
+    let before = remarks.is_some().then(|| stack_accesses(&mir));
     allocate::merge_copies(&mut mir);
     let allocation = if options.opt_level > 0 {
         schedule::schedule_and_allocate(&mut mir, limit)
@@ -131,6 +146,9 @@ fn function(
     {
         return Err(CompileError::at(m, f, f.loc, format!("register allocation is wrong: {e}")));
     }
+    if let (Some(before), Some(remarks)) = (before, remarks) {
+        explain_spills(f, &before, &stack_accesses(&mir), remarks);
+    }
     clobbers[id.index()] = Clobbers::of(&mir, &allocation);
     need.registers = allocation.count;
     need.frame_bytes = allocation.frame_bytes;
@@ -140,6 +158,36 @@ fn function(
         schedule::reuse::mark(&mut code.insts);
     }
     Ok(code)
+}
+
+/// Loads and stores of local memory by line.
+fn stack_accesses(f: &MFunction) -> BTreeMap<LocId, [usize; 2]> {
+    let mut lines: BTreeMap<LocId, [usize; 2]> = BTreeMap::new();
+    for i in f.blocks.iter().flat_map(|b| &b.insts) {
+        match i.inst.op {
+            isa::Op::Ldl => lines.entry(i.loc).or_default()[0] += 1,
+            isa::Op::Stl => lines.entry(i.loc).or_default()[1] += 1,
+            _ => {}
+        }
+    }
+    lines
+}
+
+/// What register allocation moved to local memory.
+fn explain_spills(
+    f: &Function,
+    before: &BTreeMap<LocId, [usize; 2]>,
+    after: &BTreeMap<LocId, [usize; 2]>,
+    remarks: &mut Vec<Remark>,
+) {
+    for (&loc, &[loads, stores]) in after {
+        let [had_loads, had_stores] = before.get(&loc).copied().unwrap_or_default();
+        let (loads, stores) = (loads.saturating_sub(had_loads), stores.saturating_sub(had_stores));
+        if loads + stores > 0 {
+            let message = format!("too few registers: {loads} loads and {stores} stores of spilled values");
+            remarks.push(Remark { function: f.name.clone(), loc, pass: "allocate_registers", message });
+        }
+    }
 }
 
 /// The preheader of the outermost loop around a block.

@@ -86,8 +86,40 @@ impl std::fmt::Display for CompileError {
 
 impl std::error::Error for CompileError {}
 
+/// Something the compiler did to a line of the PTX text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Note {
+    pub function: String,
+    pub line: u32,
+    /// The pass, in words.
+    pub pass: String,
+    pub message: String,
+}
+
 /// Compiles a module: passes, then code.
-pub fn compile(mut module: Module, options: &Options) -> Result<isa::Image, CompileError> {
+pub fn compile(module: Module, options: &Options) -> Result<isa::Image, CompileError> {
+    compile_with(module, options, None)
+}
+
+/// The same, and what was done to which line.
+pub fn compile_explained(module: Module, options: &Options) -> Result<(isa::Image, Vec<Note>), CompileError> {
+    let locations = module.locations.clone();
+    let mut remarks = Vec::new();
+    let image = compile_with(module, options, Some(&mut remarks))?;
+    let note = |r: passes::Remark| Note {
+        line: locations.get(r.loc.index()).map_or(0, |l| l.line),
+        function: r.function,
+        pass: passes::explain::title(r.pass),
+        message: r.message,
+    };
+    Ok((image, remarks.into_iter().map(note).collect()))
+}
+
+fn compile_with(
+    mut module: Module,
+    options: &Options,
+    mut remarks: Option<&mut Vec<passes::Remark>>,
+) -> Result<isa::Image, CompileError> {
     ir::validate(&module).map_err(|e| CompileError { message: e.message, function: e.function, line: 0 })?;
     let opt_level = match options.opt_level {
         0 => OptLevel::O0,
@@ -95,6 +127,10 @@ pub fn compile(mut module: Module, options: &Options) -> Result<isa::Image, Comp
         2 => OptLevel::O2,
         _ => OptLevel::O3,
     };
-    passes::run(&mut module, &PassOptions { opt_level, fmad: options.fmad });
-    image::build(module, options)
+    let pass_options = PassOptions { opt_level, fmad: options.fmad };
+    match &mut remarks {
+        Some(remarks) => remarks.extend(passes::run_explained(&mut module, &pass_options)),
+        None => passes::run(&mut module, &pass_options),
+    }
+    image::build(module, options, remarks)
 }

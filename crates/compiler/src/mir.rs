@@ -489,6 +489,8 @@ pub struct MFunction {
     pub windows: Vec<(u32, VReg)>,
     /// Fixed registers that hold something where the function starts.
     pub arguments: Vec<VReg>,
+    /// Instructions stay in the order of the source.
+    pub keeps_order: bool,
 }
 
 impl MFunction {
@@ -504,6 +506,7 @@ impl MFunction {
             sp: VReg(0),
             windows: Vec::new(),
             arguments: Vec::new(),
+            keeps_order: false,
         };
         f.sp = f.new_fixed(Class::Word, isa::abi::STACK_POINTER);
         f

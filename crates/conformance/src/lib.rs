@@ -6,12 +6,17 @@
 //! | [`kernels`] | whole launches, compared by SHA-256 |
 //! | [`bench`] | functional rates beside a bare loop ([`bare_loop`]) |
 //! | [`code`] | our code beside NVIDIA's: executed instructions, registers, mix |
+//! | [`compile_bench`] | how long large modules take to compile |
+//! | [`generate`], [`levels`] | random kernels, at every level of optimisation |
 //! | [`fuzz`] | the entry functions of the fuzz targets |
 
 pub mod bare_loop;
 pub mod bench;
 pub mod code;
+pub mod compile_bench;
 pub mod fuzz;
+pub mod generate;
 pub mod inputs;
 pub mod kernels;
+pub mod levels;
 pub mod vectors;

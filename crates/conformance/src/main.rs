@@ -2,8 +2,9 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use clap::{Parser, Subcommand};
-use conformance::{bench, code, kernels, vectors};
+use conformance::{bench, code, compile_bench, generate, kernels, levels, vectors};
 use driver::CompileOptions;
+use rayon::prelude::*;
 use serde_json::json;
 use simt::Isa;
 use std::path::PathBuf;
@@ -52,8 +53,40 @@ enum Command {
         #[arg(long)]
         filter: Option<String>,
         /// How much to optimise, 0 to 3.
-        #[arg(long, default_value_t = 3)]
+        #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=3))]
         opt_level: u8,
+        /// Print the outcome as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Measure how long modules of 1,000 to 40,000 lines take to compile.
+    CompileBench {
+        /// A directory with ptx/, whose programs are one more kind of module.
+        directory: Option<PathBuf>,
+        /// Only kinds of module whose name contains this.
+        #[arg(long)]
+        filter: Option<String>,
+        /// Only modules of up to this many lines.
+        #[arg(long, default_value_t = 40_000)]
+        most: usize,
+        /// How much to optimise, 0 to 3.
+        #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=3))]
+        opt_level: u8,
+        /// Print the outcome as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run random kernels at every level of optimisation and compare their results.
+    Random {
+        /// How many.
+        #[arg(long, default_value_t = 1000)]
+        count: u64,
+        /// The seed of the first.
+        #[arg(long, default_value_t = 0)]
+        first: u64,
+        /// Only print the kernel of the first seed.
+        #[arg(long)]
+        print: bool,
         /// Print the outcome as JSON.
         #[arg(long)]
         json: bool,
@@ -104,6 +137,14 @@ fn main() -> ExitCode {
             run_kernels(directory, filter, threads, json)
         }
         Command::Code { directory, filter, opt_level, json } => run_code(directory, filter, opt_level, json),
+        Command::CompileBench { directory, filter, most, opt_level, json } => {
+            run_compile_bench(directory, filter, most, opt_level, json)
+        }
+        Command::Random { first, print: true, .. } => {
+            print!("{}", generate::kernel(first).text);
+            Ok(true)
+        }
+        Command::Random { count, first, json, .. } => run_random(first, count, json),
         Command::Bench { directory, all, filter, level, repetitions, json } => {
             run_bench(directory, all, filter, level, repetitions, json)
         }
@@ -205,6 +246,62 @@ fn run_code(directory: PathBuf, filter: Option<String>, opt_level: u8, json: boo
         print!("{}", code::table(&rows));
     }
     Ok(true)
+}
+
+fn run_compile_bench(
+    directory: Option<PathBuf>,
+    filter: Option<String>,
+    most: usize,
+    opt_level: u8,
+    json: bool,
+) -> Result<bool, String> {
+    let mut kinds = compile_bench::kinds(directory.as_deref())?;
+    kinds.retain(|k| filter.as_ref().is_none_or(|part| k.name.contains(part)));
+    let options = CompileOptions { opt_level, ..CompileOptions::default() };
+    let mut rows = Vec::new();
+    for kind in &kinds {
+        let row = compile_bench::measure(kind, &options, most)?;
+        if !json {
+            print!("{}", row.line());
+        }
+        rows.push(row);
+    }
+    match json {
+        true => println!("{:#}", compile_bench::json(&rows)),
+        false => print!("{}", compile_bench::summary(&rows)),
+    }
+    Ok(rows.iter().all(compile_bench::Row::is_met))
+}
+
+fn run_random(first: u64, count: u64, json: bool) -> Result<bool, String> {
+    let seeds = first..first.saturating_add(count);
+    let found: Vec<(u64, Result<levels::Difference, String>)> = seeds
+        .into_par_iter()
+        .filter_map(|seed| match levels::check(&generate::kernel(seed)) {
+            Ok(None) => None,
+            Ok(Some(difference)) => Some((seed, Ok(difference))),
+            Err(why) => Some((seed, Err(why))),
+        })
+        .collect();
+    let mut rows = Vec::new();
+    for (n, (seed, outcome)) in found.iter().enumerate() {
+        let why = match outcome {
+            Ok(difference) => difference.to_string(),
+            Err(why) => why.clone(),
+        };
+        // One that differs in the shortest form is worth more than many.
+        let least = (n < 3 && outcome.is_ok()).then(|| levels::minimise(*seed).0.text);
+        match json {
+            true => rows.push(json!({ "seed": seed, "why": why, "ptx": least })),
+            false => println!("seed {seed}: {why}\n{}", least.unwrap_or_default()),
+        }
+    }
+    let same = count - found.len() as u64;
+    match json {
+        true => println!("{:#}", json!({ "same": same, "kernels": count, "others": rows })),
+        false => println!("random: {same} of {count} give the same at every level"),
+    }
+    Ok(found.is_empty())
 }
 
 fn run_bench(

@@ -2,6 +2,7 @@
 
 use crate::files;
 use crate::problem::{Problem, Problems, Severity, Source};
+pub use compiler::Note;
 use isa::Image;
 use std::path::Path;
 
@@ -43,19 +44,33 @@ pub fn compile(source: &Source, options: &CompileOptions) -> Result<Image, Probl
             Problem::new(format!("{}: {e}", source.name)).help("compile the program again").into()
         });
     }
-    let module = lower(source)?;
-    let compiler_options = compiler::Options {
+    compiler::compile(lower(source)?, &compiler_options(options)).map_err(|e| refused(source, &e))
+}
+
+/// The image of PTX text, and what the compiler did to which line.
+pub fn compile_explained(source: &Source, options: &CompileOptions) -> Result<(Image, Vec<Note>), Problems> {
+    if Image::is_image(&source.bytes) {
+        return Err(Problem::new(format!("{} is an image: it was compiled before", source.name))
+            .help("only PTX text can be explained")
+            .into());
+    }
+    compiler::compile_explained(lower(source)?, &compiler_options(options)).map_err(|e| refused(source, &e))
+}
+
+fn compiler_options(options: &CompileOptions) -> compiler::Options {
+    compiler::Options {
         opt_level: options.opt_level,
         fmad: options.fmad,
         max_registers: options.max_registers,
-    };
-    compiler::compile(module, &compiler_options).map_err(|e| {
-        let problem = Problem::new(format!("{}: {}", e.function, e.message));
-        match source.line_span(e.line as usize) {
-            Some(span) => problem.at(source, span).into(),
-            None => Problem::new(format!("{}: {}: {}", source.name, e.function, e.message)).into(),
-        }
-    })
+    }
+}
+
+fn refused(source: &Source, e: &compiler::CompileError) -> Problems {
+    let problem = Problem::new(format!("{}: {}", e.function, e.message));
+    match source.line_span(e.line as usize) {
+        Some(span) => problem.at(source, span).into(),
+        None => Problem::new(format!("{}: {}: {}", source.name, e.function, e.message)).into(),
+    }
 }
 
 /// What the front end found, as problems of a text.

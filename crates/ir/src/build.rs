@@ -9,6 +9,7 @@ use crate::entity::{Block, LocId, Value, Var};
 use crate::function::{BlockCall, Function, Guard, Terminator};
 use crate::op::Op;
 use crate::types::Type;
+use smallvec::SmallVec;
 use std::collections::HashMap;
 
 pub struct FunctionBuilder {
@@ -165,18 +166,21 @@ impl FunctionBuilder {
         self.func.layout.retain(|b| live[b.index()]);
         let preds = self.func.predecessors();
         // What each predecessor passes for each parameter; reading there may add parameters, which are then pending too.
-        let mut incoming: HashMap<(Block, Value), Value> = HashMap::new();
+        let mut incoming: Vec<SmallVec<[(Block, Value); 2]>> = Vec::new();
         while let Some((b, var, param)) = self.pending.pop() {
             for &p in &preds[b.index()] {
                 let v = self.read(p, var);
-                incoming.insert((p, param), v);
+                incoming.resize(incoming.len().max(param.index() + 1), SmallVec::new());
+                incoming[param.index()].push((p, v));
             }
         }
         for b in self.func.layout.clone() {
             let mut term = std::mem::replace(&mut self.func.block_mut(b).term, Terminator::Unreachable);
             for call in term.calls_mut() {
                 for &param in &self.func.block(call.block).params {
-                    call.args.extend(incoming.get(&(b, param)).copied());
+                    let from =
+                        incoming.get(param.index()).and_then(|list| list.iter().find(|(p, _)| *p == b));
+                    call.args.extend(from.map(|(_, v)| *v));
                 }
             }
             self.func.block_mut(b).term = term;

@@ -31,23 +31,6 @@ impl Live {
     }
 }
 
-struct Bits(Vec<u64>);
-
-impl Bits {
-    fn new(n: usize) -> Self {
-        Bits(vec![0; n.div_ceil(64)])
-    }
-    fn get(&self, n: usize) -> bool {
-        self.0[n / 64] >> (n % 64) & 1 != 0
-    }
-    fn set(&mut self, n: usize) {
-        self.0[n / 64] |= 1 << (n % 64);
-    }
-    fn clear(&mut self, n: usize) {
-        self.0[n / 64] &= !(1 << (n % 64));
-    }
-}
-
 /// What one instruction reads and writes, in units.
 struct Access<'a> {
     base: &'a [u32],
@@ -125,6 +108,91 @@ fn is_removable(i: &MInst, sp: VReg) -> bool {
     (pure || special) && i.call.is_none() && i.op() != Op::Cctl && i.dst.is_none_or(|d| d.reg != sp)
 }
 
+/// No range is open.
+const NOT_OPEN: u32 = u32::MAX;
+
+/// The units that are live where each block starts, ascending: from every read that no write in its block precedes, back along
+/// all ways to the writes. The time is that of the answer's length, however many blocks and units there are.
+fn live_at_starts(
+    f: &MFunction,
+    access: &Access,
+    total: usize,
+    successors: &[smallvec::SmallVec<[usize; 2]>],
+) -> Vec<Vec<u32>> {
+    let count = f.blocks.len();
+    let mut predecessors: Vec<Vec<u32>> = vec![Vec::new(); count];
+    for (b, list) in successors.iter().enumerate() {
+        list.iter().for_each(|&s| predecessors[s].push(b as u32));
+    }
+    // Blocks that read a unit first, and blocks that write it.
+    let mut reads: Vec<(u32, u32)> = Vec::new();
+    let mut writes: Vec<(u32, u32)> = Vec::new();
+    // The block in which a unit is read before it is written, or written, and one.
+    let (mut read_in, mut written_in) = (vec![0usize; total], vec![0usize; total]);
+    for (b, block) in f.blocks.iter().enumerate() {
+        let here = b + 1;
+        let reads_from = reads.len();
+        access.term_reads(&block.term, &f.classes, |u| {
+            if std::mem::replace(&mut read_in[u], here) != here {
+                reads.push((u as u32, b as u32));
+            }
+        });
+        for i in block.insts.iter().rev() {
+            access.writes(i, &f.classes, |u| {
+                read_in[u] = 0;
+                if std::mem::replace(&mut written_in[u], here) != here {
+                    writes.push((u as u32, b as u32));
+                }
+            });
+            access.reads(i, &f.classes, |u| {
+                if std::mem::replace(&mut read_in[u], here) != here {
+                    reads.push((u as u32, b as u32));
+                }
+            });
+        }
+        // Reads behind a write do not count, and those on both sides of one stand here twice.
+        reads[reads_from..].sort_unstable();
+        let mut n = reads_from;
+        for k in reads_from..reads.len() {
+            let (u, _) = reads[k];
+            if read_in[u as usize] == here && (n == reads_from || reads[n - 1].0 != u) {
+                reads[n] = reads[k];
+                n += 1;
+            }
+        }
+        reads.truncate(n);
+    }
+    reads.sort_unstable();
+    writes.sort_unstable();
+    let mut starts: Vec<Vec<u32>> = vec![Vec::new(); count];
+    let (mut seen, mut stops) = (vec![u32::MAX; count], vec![u32::MAX; count]);
+    let mut work: Vec<u32> = Vec::new();
+    let (mut at, mut write) = (0, 0);
+    while let Some(&(u, _)) = reads.get(at) {
+        while writes.get(write).is_some_and(|w| w.0 < u) {
+            write += 1;
+        }
+        while let Some(&(_, b)) = writes.get(write).filter(|w| w.0 == u) {
+            stops[b as usize] = u;
+            write += 1;
+        }
+        while let Some(&(_, b)) = reads.get(at).filter(|r| r.0 == u) {
+            at += 1;
+            work.push(b);
+        }
+        while let Some(b) = work.pop() {
+            if std::mem::replace(&mut seen[b as usize], u) == u {
+                continue;
+            }
+            starts[b as usize].push(u);
+            work.extend(
+                predecessors[b as usize].iter().filter(|&&p| stops[p as usize] != u && seen[p as usize] != u),
+            );
+        }
+    }
+    starts
+}
+
 pub fn analyse(f: &mut MFunction) -> Live {
     let mut base = Vec::with_capacity(f.classes.len());
     let mut total = 0;
@@ -135,59 +203,32 @@ pub fn analyse(f: &mut MFunction) -> Live {
     let total = total as usize;
     let access = Access { base: &base, sp: f.sp };
     let classes = &f.classes;
-    // What is live where a block starts, by iteration to a fixed point.
-    let mut starts: Vec<Bits> = f.blocks.iter().map(|_| Bits::new(total)).collect();
-    let words = total.div_ceil(64);
-    let mut gen_kill: Vec<(Bits, Bits)> = Vec::with_capacity(f.blocks.len());
-    for b in &f.blocks {
-        let (mut uses, mut kills) = (Bits::new(total), Bits::new(total));
-        access.term_reads(&b.term, classes, |u| uses.set(u));
-        for i in b.insts.iter().rev() {
-            access.writes(i, classes, |u| {
-                uses.clear(u);
-                kills.set(u);
-            });
-            access.reads(i, classes, |u| uses.set(u));
-        }
-        gen_kill.push((uses, kills));
-    }
     let successors: Vec<_> = (0..f.blocks.len()).map(|b| f.successors(b)).collect();
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for b in (0..f.blocks.len()).rev() {
-            for w in 0..words {
-                let out = successors[b].iter().fold(0, |x, &s| x | starts[s].0[w]);
-                let new = gen_kill[b].0.0[w] | out & !gen_kill[b].1.0[w];
-                if new != starts[b].0[w] {
-                    starts[b].0[w] = new;
-                    changed = true;
-                }
-            }
-        }
-    }
+    let starts = live_at_starts(f, &access, total, &successors);
     // Dead instructions go first, so that numbers are those of what stays.
     let sp = f.sp;
+    // The block in which a unit was last found live, and one.
+    let mut live = vec![0usize; total];
     for b in 0..f.blocks.len() {
-        let mut live = Bits::new(total);
+        let here = b + 1;
         for &s in &successors[b] {
-            live.0.iter_mut().zip(&starts[s].0).for_each(|(x, y)| *x |= y);
+            starts[s].iter().for_each(|&u| live[u as usize] = here);
         }
-        access.term_reads(&f.blocks[b].term, classes, |u| live.set(u));
+        access.term_reads(&f.blocks[b].term, classes, |u| live[u] = here);
         let mut keep = vec![true; f.blocks[b].insts.len()];
         for (n, i) in f.blocks[b].insts.iter().enumerate().rev() {
             let mut wanted = false;
             let mut writes = false;
             access.writes(i, classes, |u| {
                 writes = true;
-                wanted |= live.get(u);
+                wanted |= live[u] == here;
             });
             if writes && !wanted && is_removable(i, sp) {
                 keep[n] = false;
                 continue;
             }
-            access.writes(i, classes, |u| live.clear(u));
-            access.reads(i, classes, |u| live.set(u));
+            access.writes(i, classes, |u| live[u] = 0);
+            access.reads(i, classes, |u| live[u] = here);
         }
         let mut n = 0;
         f.blocks[b].insts.retain(|_| {
@@ -201,51 +242,48 @@ pub fn analyse(f: &mut MFunction) -> Live {
         calls: Vec::new(),
         weight: vec![0.0; f.classes.len()],
     };
+    // End of the range that is open at this point, by unit; those that were opened in this block.
+    let mut open = vec![NOT_OPEN; total];
+    let mut opened: Vec<usize> = Vec::new();
     let mut number = f.blocks.iter().map(|b| b.insts.len() as u32 + 1).sum::<u32>();
     for b in (0..f.blocks.len()).rev() {
         let block = &f.blocks[b];
         let end = number;
         let start = end - block.insts.len() as u32 - 1;
-        // End of the range that is open at this point, by unit.
-        let mut open: std::collections::HashMap<usize, u32> = std::collections::HashMap::new();
         let mut add = |u: usize, from: u32, to: u32| match live.ranges[u].last_mut() {
             // Ranges are collected from the last to the first.
             Some(last) if last.0 <= to => *last = (from, last.1.max(to)),
             _ => live.ranges[u].push((from, to)),
         };
-        let mut out = Bits::new(total);
-        for &s in &successors[b] {
-            out.0.iter_mut().zip(&starts[s].0).for_each(|(x, y)| *x |= y);
-        }
-        for (w, &bits) in out.0.iter().enumerate() {
-            let mut bits = bits;
-            while bits != 0 {
-                open.insert(w * 64 + bits.trailing_zeros() as usize, 2 * end);
-                bits &= bits - 1;
+        let mut read = |open: &mut [u32], u: usize, to: u32| {
+            if open[u] == NOT_OPEN {
+                open[u] = to;
+                opened.push(u);
             }
+        };
+        for &s in &successors[b] {
+            starts[s].iter().for_each(|&u| read(&mut open, u as usize, 2 * end));
         }
         number -= 1;
-        access.term_reads(&block.term, classes, |u| {
-            open.entry(u).or_insert(2 * number + 1);
-        });
+        access.term_reads(&block.term, classes, |u| read(&mut open, u, 2 * number + 1));
         for i in block.insts.iter().rev() {
             number -= 1;
             access.writes(i, classes, |u| {
-                let to = open.remove(&u).unwrap_or(2 * number + 2);
-                add(u, 2 * number + 1, to);
+                let to = std::mem::replace(&mut open[u], NOT_OPEN);
+                add(u, 2 * number + 1, if to == NOT_OPEN { 2 * number + 2 } else { to });
             });
-            access.reads(i, classes, |u| {
-                open.entry(u).or_insert(2 * number + 1);
-            });
+            access.reads(i, classes, |u| read(&mut open, u, 2 * number + 1));
             if matches!(i.op(), Op::Call | Op::Callx) {
                 let clobbers = i.call.as_ref().and_then(|c| c.clobbers.clone());
                 live.calls.push(Call { at: number, clobbers });
             }
         }
-        let mut open: Vec<_> = open.into_iter().collect();
-        open.sort_unstable();
-        for (u, to) in open {
-            add(u, 2 * start, to);
+        for u in opened.drain(..) {
+            // A unit that was written and read again stands here twice.
+            let to = std::mem::replace(&mut open[u], NOT_OPEN);
+            if to != NOT_OPEN {
+                add(u, 2 * start, to);
+            }
         }
         let cost = 10f32.powi(block.depth.min(6) as i32);
         let weight = &mut live.weight;

@@ -8,6 +8,10 @@ use crate::mir::{MFunction, MInst, Sub};
 use isa::Effects;
 
 pub fn untangle(f: &mut MFunction) {
+    if f.keeps_order {
+        return;
+    }
+    let from = only_predecessors(f);
     // Copies at the ends of blocks, with the block whose code leads there.
     let mut copies: Vec<(usize, Sub, Sub)> = Vec::new();
     for b in 0..f.blocks.len() {
@@ -15,7 +19,7 @@ pub fn untangle(f: &mut MFunction) {
             continue;
         }
         let from = if f.blocks[b].insts.iter().all(|i| i.as_copy().is_some()) {
-            only_predecessor(f, b)
+            from[b]
         } else {
             Some(b)
         };
@@ -28,10 +32,17 @@ pub fn untangle(f: &mut MFunction) {
     }
 }
 
-fn only_predecessor(f: &MFunction, b: usize) -> Option<usize> {
-    let mut preds = (0..f.blocks.len()).filter(|&p| f.successors(p).contains(&b));
-    let first = preds.next()?;
-    preds.next().is_none().then_some(first)
+/// The block that alone goes to each block, if it is one.
+fn only_predecessors(f: &MFunction) -> Vec<Option<usize>> {
+    let mut from = vec![None; f.blocks.len()];
+    let mut several = vec![false; f.blocks.len()];
+    for b in 0..f.blocks.len() {
+        for s in f.successors(b) {
+            several[s] |= from[s].is_some_and(|p| p != b);
+            from[s] = Some(b);
+        }
+    }
+    from.iter().zip(several).map(|(p, several)| p.filter(|_| !several)).collect()
 }
 
 /// Brings the reads of `old` in front of the write of `new`.

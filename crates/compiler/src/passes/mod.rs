@@ -11,6 +11,7 @@ pub mod eliminate_common_subexpressions;
 pub mod evaluate;
 pub mod expand_approx;
 pub mod expand_division;
+pub mod explain;
 pub mod fold_constants;
 pub mod fold_offsets;
 pub mod hoist_invariants;
@@ -23,6 +24,7 @@ pub mod simplify_bits;
 pub mod simplify_cfg;
 pub mod unroll;
 
+use explain::Snapshot;
 use ir::{Block, Function, LocId, Module};
 
 /// How much work the passes do.
@@ -144,7 +146,16 @@ fn run_passes(module: &mut Module, options: &PassOptions, mut remarks: Option<&m
     for pass in PASSES.iter().filter(|p| options.opt_level >= p.level) {
         match pass.run {
             Run::Module(run) => {
+                let before: Vec<Snapshot> = match remarks {
+                    Some(_) => module.functions.iter().map(Snapshot::of).collect(),
+                    None => Vec::new(),
+                };
                 run(module);
+                if let Some(remarks) = remarks.as_deref_mut() {
+                    for (before, f) in before.iter().zip(&module.functions) {
+                        before.explain(f, pass.name, remarks);
+                    }
+                }
                 unrolled.resize(module.functions.len(), Vec::new());
             }
             Run::Function(run) => {
@@ -152,6 +163,7 @@ fn run_passes(module: &mut Module, options: &PassOptions, mut remarks: Option<&m
                     if f.is_declaration {
                         continue;
                     }
+                    let before = remarks.as_ref().map(|r| (Snapshot::of(f), r.len()));
                     let mut context = Context {
                         options: *options,
                         unrolled: std::mem::take(unrolled),
@@ -160,6 +172,12 @@ fn run_passes(module: &mut Module, options: &PassOptions, mut remarks: Option<&m
                     };
                     run(f, &mut context);
                     *unrolled = context.unrolled;
+                    // A pass that has nothing to say is spoken for.
+                    if let (Some((before, said)), Some(remarks)) = (before, remarks.as_deref_mut())
+                        && remarks.len() == said
+                    {
+                        before.explain(f, pass.name, remarks);
+                    }
                 }
             }
         }

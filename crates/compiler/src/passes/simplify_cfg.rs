@@ -3,7 +3,7 @@
 
 use super::Context;
 use super::remove_dead_code::remove_unreachable;
-use ir::{Block, BlockCall, Function, Op, Terminator, Value};
+use ir::{Block, BlockCall, Function, Op, Terminator, Value, ValueDef};
 
 pub fn run(f: &mut Function, _: &mut Context) {
     // Each round shortens the function; rounds end when nothing changes.
@@ -57,16 +57,9 @@ fn skip_empty_blocks(f: &mut Function) -> bool {
         }
         f.block(b).term.values().iter().for_each(|v| uses[v.index()] += 1);
     }
-    // Where a jump to the block goes on to, if its parameters are read by its own jump only.
-    let onward = |f: &Function, b: Block| -> Option<BlockCall> {
-        let data = f.block(b);
-        let Terminator::Jump(to) = &data.term else { return None };
-        let own = |p: &Value| to.args.iter().filter(|a| *a == p).count() as u32 == uses[p.index()];
-        (data.insts.is_empty() && to.block != b && b != f.entry() && data.params.iter().all(own))
-            .then(|| to.clone())
-    };
     let mut changed = false;
-    for b in f.layout.clone() {
+    // From the last to the first: a chain of empty blocks is short by the time its beginning is looked at.
+    for &b in f.layout.clone().iter().rev() {
         let mut term = std::mem::replace(&mut f.block_mut(b).term, Terminator::Unreachable);
         for call in term.calls_mut() {
             // A ring of empty blocks has no end; as many steps as there are blocks is enough for any chain.
@@ -74,11 +67,15 @@ fn skip_empty_blocks(f: &mut Function) -> bool {
                 if call.block == b {
                     break;
                 }
-                let Some(next) = onward(f, call.block) else { break };
-                let params = f.block(call.block).params.clone();
+                let Some(next) = onward(f, call.block, &uses) else { break };
                 let passed = std::mem::take(&mut call.args);
-                let value = |v: &Value| params.iter().position(|p| p == v).map_or(*v, |n| passed[n]);
+                passed.iter().for_each(|v| uses[v.index()] -= 1);
+                let value = |v: &Value| match f.def(*v) {
+                    ValueDef::BlockParam(p, n) if p == call.block => passed[n as usize],
+                    _ => *v,
+                };
                 call.args = next.args.iter().map(value).collect();
+                call.args.iter().for_each(|v| uses[v.index()] += 1);
                 if f.block(call.block).no_unroll {
                     f.block_mut(next.block).no_unroll = true;
                 }
@@ -89,6 +86,20 @@ fn skip_empty_blocks(f: &mut Function) -> bool {
         f.block_mut(b).term = term;
     }
     changed
+}
+
+/// Where a jump to the block goes on to, if its parameters are read by its own jump only.
+fn onward(f: &Function, b: Block, uses: &[u32]) -> Option<BlockCall> {
+    let data = f.block(b);
+    let Terminator::Jump(to) = &data.term else { return None };
+    if !data.insts.is_empty() || to.block == b || b == f.entry() {
+        return None;
+    }
+    // A parameter's reads by its own jump are all its reads exactly where the sums agree, for none reads more than all.
+    let own = |v: &&Value| matches!(f.def(**v), ValueDef::BlockParam(p, _) if p == b);
+    let by_jump = to.args.iter().filter(own).count() as u32;
+    let all: u32 = data.params.iter().map(|p| uses[p.index()]).sum();
+    (by_jump == all).then(|| to.clone())
 }
 
 /// Appends a block to the only block that goes there.

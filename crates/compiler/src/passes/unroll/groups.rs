@@ -1,6 +1,7 @@
 //! Puts copies of a body in a row, and loops and tests around them.
 
 use super::copy::copy_body;
+use super::guard::Predecessors;
 use super::shape::Shape;
 use super::trips::{self, Counter};
 use ir::{Block, BlockCall, Function, IntCmp, Op, Terminator, Type, Value};
@@ -120,8 +121,13 @@ pub fn unroll_in_groups(f: &mut Function, s: &Shape, count: u64, group: u64) -> 
 /// A number of iterations known only when the program runs: groups of four, then two, then one. Where the count cannot be
 /// computed in advance (the counter would wrap, or the first test fails) the loop, or its single iteration, runs first
 /// and leaves none over. Returns the headers of the new loops.
-pub fn unroll_by_four(f: &mut Function, s: &Shape, counter: &Counter) -> Option<Vec<Block>> {
-    let count = trips::compute(f, counter, s.before, s.loc)?;
+pub fn unroll_by_four(
+    f: &mut Function,
+    s: &Shape,
+    counter: &Counter,
+    preds: &Predecessors,
+) -> Option<Vec<Block>> {
+    let count = trips::compute(f, counter, s.before, s.loc, preds)?;
     let mut g = Grower { f, s };
     let mut headers = Vec::new();
     // Values that leave the loop and are not carried to the next iteration travel beside those that are.

@@ -3,6 +3,7 @@
 use super::trips::{Counter, inverted, swapped};
 use crate::passes::evaluate::signed;
 use ir::{Block, Function, IntCmp, Op, Terminator, Type, Value};
+use smallvec::SmallVec;
 
 /// Branches to look back over.
 const MAX_STEPS: usize = 8;
@@ -16,13 +17,48 @@ struct Fact {
     right: Value,
 }
 
+/// Which blocks go to a block, kept up to date while loops are unrolled.
+pub struct Predecessors {
+    lists: Vec<SmallVec<[Block; 2]>>,
+    /// Where the blocks went when last looked at.
+    successors: Vec<SmallVec<[Block; 2]>>,
+}
+
+impl Predecessors {
+    pub fn new(f: &Function) -> Predecessors {
+        let mut all =
+            Predecessors { lists: f.predecessors(), successors: vec![SmallVec::new(); f.blocks.len()] };
+        for &b in &f.layout {
+            all.successors[b.index()] = f.successors(b).into_iter().collect();
+        }
+        all
+    }
+
+    /// After unrolling: `changed` goes elsewhere, and blocks were added.
+    pub fn update(&mut self, f: &Function, changed: Block) {
+        let added = self.lists.len()..f.blocks.len();
+        self.lists.resize(f.blocks.len(), SmallVec::new());
+        self.successors.resize(f.blocks.len(), SmallVec::new());
+        for s in std::mem::take(&mut self.successors[changed.index()]) {
+            let list = &mut self.lists[s.index()];
+            if let Some(n) = list.iter().position(|&p| p == changed) {
+                list.remove(n);
+            }
+        }
+        for b in std::iter::once(changed).chain(added.map(Block::new)) {
+            let successors: SmallVec<[Block; 2]> = f.successors(b).into_iter().collect();
+            successors.iter().for_each(|s| self.lists[s.index()].push(b));
+            self.successors[b.index()] = successors;
+        }
+    }
+}
+
 /// A branch that leads to `before` says that the counter starts on the near side of its limit (short of it, or just not
 /// at it where the loop goes on until equal).
-pub fn enters_short_of_limit(f: &Function, before: Block, c: &Counter) -> bool {
-    let preds = f.predecessors();
+pub fn enters_short_of_limit(f: &Function, before: Block, c: &Counter, preds: &Predecessors) -> bool {
     let mut at = before;
     for _ in 0..MAX_STEPS {
-        let [from] = preds[at.index()][..] else { return false };
+        let [from] = preds.lists[at.index()][..] else { return false };
         if let Terminator::Branch { cond, then, otherwise, .. } = &f.block(from).term
             && then.block != otherwise.block
             && let Some(test) = f.def_op(*cond)

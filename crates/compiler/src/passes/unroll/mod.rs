@@ -14,6 +14,7 @@ mod trips;
 use super::{Context, remove_dead_code, simplify_cfg};
 use crate::analysis::{Divergence, DomTree, LoopId, Loops, PostDominators};
 use groups::{unroll_by_four, unroll_fully, unroll_in_groups};
+use guard::Predecessors;
 use ir::{Block, Function, InstId, LocId, Op, Space};
 use shape::Shape;
 use std::collections::{BTreeSet, HashSet};
@@ -52,8 +53,11 @@ pub fn run(f: &mut Function, context: &mut Context) {
             break;
         }
         done.extend(fit.iter().map(|&id| loops.get(id).header));
-        for s in shape::reshape(f, &loops, &fit) {
-            if let Some(done_as) = unroll(f, &s, original_insts, context) {
+        let shapes = shape::reshape(f, &loops, &fit);
+        let mut preds = Predecessors::new(f);
+        for s in shapes {
+            if let Some(done_as) = unroll(f, &s, original_insts, context, &preds) {
+                preds.update(f, s.before);
                 context.remark(f, s.loc, || done_as);
             }
         }
@@ -66,7 +70,13 @@ pub fn run(f: &mut Function, context: &mut Context) {
 }
 
 /// Unrolls the loop if it should be, and says how.
-fn unroll(f: &mut Function, s: &Shape, original_insts: usize, context: &mut Context) -> Option<String> {
+fn unroll(
+    f: &mut Function,
+    s: &Shape,
+    original_insts: usize,
+    context: &mut Context,
+    preds: &Predecessors,
+) -> Option<String> {
     let counter = trips::find_counter(f, s)?;
     let size = body_size(f, s, original_insts);
     let known = match (f.const_of(counter.start), f.const_of(counter.limit)) {
@@ -88,7 +98,7 @@ fn unroll(f: &mut Function, s: &Shape, original_insts: usize, context: &mut Cont
     if s.blocks.len() > 1 || size > most || lanes_must_stay_together(f, s, &counter) {
         return None;
     }
-    context.unrolled.extend(unroll_by_four(f, s, &counter)?);
+    context.unrolled.extend(unroll_by_four(f, s, &counter, preds)?);
     Some("unrolled by 4, 2 and 1".into())
 }
 

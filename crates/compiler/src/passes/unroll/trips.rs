@@ -1,6 +1,6 @@
 //! How often a loop's body runs: a number, or code that computes one.
 
-use super::guard::enters_short_of_limit;
+use super::guard::{Predecessors, enters_short_of_limit};
 use super::shape::Shape;
 use crate::passes::evaluate::{compare, signed};
 use ir::{Block, Function, IntCmp, LocId, Op, Type, Value, ValueDef};
@@ -120,8 +120,8 @@ pub struct Trips {
 }
 
 /// Appends the computation to `at`. `None`: no closed form for this test.
-pub fn compute(f: &mut Function, c: &Counter, at: Block, loc: LocId) -> Option<Trips> {
-    let is_short = c.tests_stepped && enters_short_of_limit(f, at, c);
+pub fn compute(f: &mut Function, c: &Counter, at: Block, loc: LocId, preds: &Predecessors) -> Option<Trips> {
+    let is_short = c.tests_stepped && enters_short_of_limit(f, at, c, preds);
     let mut code = Code { f, at, loc, width: c.width };
     // A constant may be written inside the loop; here it is written again.
     let mut here = |v: Value| match code.f.const_of(v) {
