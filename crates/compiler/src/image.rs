@@ -8,7 +8,9 @@ use crate::mir::{MFunction, Target};
 use crate::passes::Remark;
 use crate::passes::explain::Snapshot;
 use crate::places::Places;
-use crate::{CompileError, Options, allocate, converge, emit, merge_loads, prepare, schedule, select, uniform};
+use crate::{
+    CompileError, Options, allocate, converge, emit, merge_loads, prepare, schedule, select, uniform,
+};
 use ir::{FuncId, Function, FunctionKind, Launch, Linkage, LocId, Module};
 use isa::image::{Image, LineRow, Param, Relocation, SourceLine, Symbol};
 use std::collections::{BTreeMap, HashMap};
