@@ -18,11 +18,7 @@ pub fn untangle(f: &mut MFunction) {
         if f.blocks[b].depth == 0 {
             continue;
         }
-        let from = if f.blocks[b].insts.iter().all(|i| i.as_copy().is_some()) {
-            from[b]
-        } else {
-            Some(b)
-        };
+        let from = if f.blocks[b].insts.iter().all(|i| i.as_copy().is_some()) { from[b] } else { Some(b) };
         let Some(from) = from else { continue };
         copies
             .extend(f.blocks[b].insts.iter().filter_map(MInst::as_copy).map(|(to, value)| (from, to, value)));
