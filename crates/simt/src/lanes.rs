@@ -237,11 +237,14 @@ pub mod zip {
 
     #[inline(always)]
     pub fn blend(d: &mut Row, mask: u32, values: &Row) {
+        // Through a row of its own: written in place, this becomes masked stores, which are slow on many hosts.
+        let mut r = [0; 32];
         for i in 0..32 {
             // All ones for a lane of the mask: a select here would become a branch a lane.
             let pick = 0u32.wrapping_sub(u32::from(mask & BITS[i] != 0));
-            d[i] ^= (d[i] ^ values[i]) & pick;
+            r[i] = d[i] ^ (d[i] ^ values[i]) & pick;
         }
+        *d = r;
     }
 }
 
@@ -251,11 +254,15 @@ pub mod zip {
 /// As [`crate::uop::Handler`], here and in what follows.
 #[inline(always)]
 pub unsafe fn map1(l: &mut Lanes, u: &Uop, f: impl Fn(u32) -> u32) -> Flow {
+    let m = l.mask(u);
+    if m == 0 {
+        return Flow::Next;
+    }
     let mut r = [0; 32];
     // SAFETY: the rows of a micro-operation exist.
     unsafe {
         zip::one(&mut r, &*l.row(u.a), f);
-        l.store(u.d, l.mask(u), &r);
+        l.store(u.d, m, &r);
     }
     Flow::Next
 }
@@ -266,11 +273,15 @@ pub unsafe fn map1(l: &mut Lanes, u: &Uop, f: impl Fn(u32) -> u32) -> Flow {
 /// As [`map1`].
 #[inline(always)]
 pub unsafe fn map2(l: &mut Lanes, u: &Uop, f: impl Fn(u32, u32) -> u32) -> Flow {
+    let m = l.mask(u);
+    if m == 0 {
+        return Flow::Next;
+    }
     let mut r = [0; 32];
     // SAFETY: as in `map1`.
     unsafe {
         zip::two(&mut r, &*l.row(u.a), &*l.row(u.b), f);
-        l.store(u.d, l.mask(u), &r);
+        l.store(u.d, m, &r);
     }
     Flow::Next
 }
@@ -281,11 +292,15 @@ pub unsafe fn map2(l: &mut Lanes, u: &Uop, f: impl Fn(u32, u32) -> u32) -> Flow 
 /// As [`map1`].
 #[inline(always)]
 pub unsafe fn map3(l: &mut Lanes, u: &Uop, f: impl Fn(u32, u32, u32) -> u32) -> Flow {
+    let m = l.mask(u);
+    if m == 0 {
+        return Flow::Next;
+    }
     let mut r = [0; 32];
     // SAFETY: as in `map1`.
     unsafe {
         zip::three(&mut r, &*l.row(u.a), &*l.row(u.b), &*l.row(u.c), f);
-        l.store(u.d, l.mask(u), &r);
+        l.store(u.d, m, &r);
     }
     Flow::Next
 }
@@ -296,11 +311,15 @@ pub unsafe fn map3(l: &mut Lanes, u: &Uop, f: impl Fn(u32, u32, u32) -> u32) -> 
 /// As [`map1`].
 #[inline(always)]
 pub unsafe fn map4(l: &mut Lanes, u: &Uop, f: impl Fn(u32, u32, u32, u32) -> u32) -> Flow {
+    let m = l.mask(u);
+    if m == 0 {
+        return Flow::Next;
+    }
     let mut r = [0; 32];
     // SAFETY: as in `map1`.
     unsafe {
         zip::four(&mut r, &*l.row(u.a), &*l.row(u.b), &*l.row(u.c), &*l.row(u.e), f);
-        l.store(u.d, l.mask(u), &r);
+        l.store(u.d, m, &r);
     }
     Flow::Next
 }
@@ -311,12 +330,16 @@ pub unsafe fn map4(l: &mut Lanes, u: &Uop, f: impl Fn(u32, u32, u32, u32) -> u32
 /// As [`map1`].
 #[inline(always)]
 pub unsafe fn store32(l: &mut Lanes, u: &Uop, f: impl Fn(usize) -> u32) -> Flow {
+    let m = l.mask(u);
+    if m == 0 {
+        return Flow::Next;
+    }
     let mut r = [0; 32];
     for i in 0..32 {
         r[i] = f(i);
     }
     // SAFETY: the rows of a micro-operation exist.
-    unsafe { l.store(u.d, l.mask(u), &r) };
+    unsafe { l.store(u.d, m, &r) };
     Flow::Next
 }
 
@@ -374,12 +397,15 @@ unsafe fn map_pairs(
     [a, b, c]: [(u32, u32); 3],
     f: impl Fn(u64, u64, u64) -> u64,
 ) -> Flow {
+    let m = l.mask(u);
+    if m == 0 {
+        return Flow::Next;
+    }
     let (mut low, mut high) = ([0; 32], [0; 32]);
     // SAFETY: the rows of a micro-operation exist; results are stored after all reads.
     unsafe {
         let rows = |(low, high)| (&*l.row(low), &*l.row(high));
         zip::pair((&mut low, &mut high), rows(a), rows(b), rows(c), f);
-        let m = l.mask(u);
         l.store(u.d, m, &low);
         l.store(u.d + ROW, m, &high);
     }
