@@ -4,12 +4,12 @@ use conformance::{code, kernels};
 use driver::CompileOptions;
 use std::path::Path;
 
-/// Executed instructions: mean and worst difference in per cent.
-const MEAN: f64 = 12.0;
-/// The target is 30, which saxpy misses by executing less: it has fewer instructions than NVIDIA's code.
-const WORST: f64 = 32.0;
-/// Registers a thread, mean difference. The target is 8; without scheduling, which spends registers on loads in flight, it is 10.4.
-const REGISTERS: f64 = 10.5;
+/// Executed instructions: mean and worst difference in per cent. What holds at present, with a little room: a change
+/// that moves our code away from NVIDIA's is noticed.
+const MEAN: f64 = 3.5;
+const WORST: f64 = 15.0;
+/// Registers a thread, mean difference.
+const REGISTERS: f64 = 2.0;
 
 #[test]
 fn near_the_assembler() {

@@ -41,7 +41,7 @@ impl Snapshot {
             }
             let changes = lines.entry(loc).or_default();
             match after.insts.get(i) {
-                None => changes.removed += 1,
+                None | Some((Op::Const(_), ..)) => changes.removed += 1,
                 Some((new, ..)) if discriminant(new) != discriminant(&op) => changes.changed += 1,
                 // A block that is gone was joined to another.
                 Some((.., now)) if *now != block && kept.contains(&block) => changes.moved += 1,
