@@ -289,7 +289,7 @@ fn explain_says_what_became_of_lines() {
     let file = folder.write("k.ptx", text).display().to_string();
     let out = warploom(&["compile", &file, "--emit", "asm", "--explain"]);
     let listing = String::from_utf8_lossy(&out.stdout).into_owned();
-    assert!(listing.contains("// PTX 10, no code: fold constants: simplified"), "{listing}");
+    assert!(listing.contains("// PTX 10, no code: fold constants: computed while compiling"), "{listing}");
     assert!(listing.contains("// What the passes did:\n//   fold constants: "), "{listing}");
     let out = warploom(&["compile", &file, "--emit", "asm", "--explain", "--json"]);
     let json = String::from_utf8_lossy(&out.stdout).into_owned();
