@@ -24,6 +24,9 @@ impl Divergence {
             users: users(f),
             found: Divergence { values: vec![false; f.values.len()], branches: vec![false; f.blocks.len()] },
             work: Vec::new(),
+            region: Marks::new(f.blocks.len()),
+            cycle: Marks::new(f.blocks.len()),
+            way: vec![None; f.blocks.len()],
         };
         for &v in &f.param_values {
             w.mark(v);
@@ -100,6 +103,35 @@ struct Walk<'a> {
     users: Vec<Vec<User>>,
     found: Divergence,
     work: Vec<Value>,
+    // Scratch that is cleared by what was touched, so that a branch costs its region and not the function.
+    region: Marks,
+    cycle: Marks,
+    way: Vec<Option<Block>>,
+}
+
+/// A set of blocks that is emptied at once.
+struct Marks {
+    stamps: Vec<u32>,
+    now: u32,
+}
+
+impl Marks {
+    fn new(blocks: usize) -> Self {
+        Marks { stamps: vec![0; blocks], now: 0 }
+    }
+
+    fn clear(&mut self) {
+        self.now += 1;
+    }
+
+    fn has(&self, b: Block) -> bool {
+        self.stamps[b.index()] == self.now
+    }
+
+    /// False where it was in already.
+    fn insert(&mut self, b: Block) -> bool {
+        std::mem::replace(&mut self.stamps[b.index()], self.now) != self.now
+    }
 }
 
 impl Walk<'_> {
@@ -156,11 +188,11 @@ impl Walk<'_> {
         }
         // Everything lanes can run before they are together again.
         let join = self.post.ipdom(b);
-        let mut region = vec![false; self.f.blocks.len()];
+        self.region.clear();
         let mut blocks: Vec<Block> = Vec::new();
         let mut stack: Vec<Block> = self.f.successors(b).to_vec();
         while let Some(s) = stack.pop() {
-            if std::mem::replace(&mut region[s.index()], true) {
+            if !self.region.insert(s) {
                 continue;
             }
             blocks.push(s);
@@ -169,8 +201,8 @@ impl Walk<'_> {
             }
         }
         self.mark_joins(b, join, &mut blocks);
-        if region[b.index()] {
-            self.mark_leaving(b, join, &region);
+        if self.region.has(b) {
+            self.mark_leaving(b, join);
         }
     }
 
@@ -178,7 +210,7 @@ impl Walk<'_> {
     /// leads to it; where two names meet lanes do, and the block's own name goes on from there.
     fn mark_joins(&mut self, b: Block, join: Option<Block>, blocks: &mut [Block]) {
         blocks.sort_by_key(|s| self.order[s.index()]);
-        let mut way: Vec<Option<Block>> = vec![None; self.f.blocks.len()];
+        let mut way = std::mem::take(&mut self.way);
         self.f.successors(b).iter().for_each(|s| way[s.index()] = Some(*s));
         let mut changed = true;
         while changed {
@@ -210,16 +242,23 @@ impl Walk<'_> {
                 }
             }
         }
+        // Names were given to blocks of the region and to what follows them.
+        for &s in blocks.iter() {
+            way[s.index()] = None;
+            self.f.successors(s).iter().for_each(|t| way[t.index()] = None);
+        }
+        first.iter().for_each(|s| way[s.index()] = None);
+        self.way = way;
     }
 
     /// The branch is in a cycle of its own region: lanes go round different numbers of times, so what is computed in the
     /// cycle differs among them where it is read outside.
-    fn mark_leaving(&mut self, b: Block, join: Option<Block>, region: &[bool]) {
-        let mut cycle = vec![false; self.f.blocks.len()];
+    fn mark_leaving(&mut self, b: Block, join: Option<Block>) {
+        self.cycle.clear();
         let mut members: Vec<Block> = Vec::new();
         let mut stack = vec![b];
         while let Some(s) = stack.pop() {
-            if region[s.index()] && Some(s) != join && !std::mem::replace(&mut cycle[s.index()], true) {
+            if self.region.has(s) && Some(s) != join && self.cycle.insert(s) {
                 members.push(s);
                 stack.extend(self.preds[s.index()].iter().copied());
             }
@@ -229,9 +268,9 @@ impl Walk<'_> {
             let defined = data.insts.iter().flat_map(|&i| self.f.inst(i).results.iter()).chain(&data.params);
             for &v in defined {
                 let leaves = self.users[v.index()].iter().any(|u| match *u {
-                    User::Inst(_, at) | User::Branch(at) => !cycle[at.index()],
+                    User::Inst(_, at) | User::Branch(at) => !self.cycle.has(at),
                     User::Param(p) => match self.f.def(p) {
-                        ir::ValueDef::BlockParam(at, _) => !cycle[at.index()],
+                        ir::ValueDef::BlockParam(at, _) => !self.cycle.has(at),
                         _ => true,
                     },
                 });
