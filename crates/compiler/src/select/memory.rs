@@ -478,9 +478,6 @@ impl Selector<'_> {
             self.pass_through(inst)?;
         }
         m.dst = self.def_if_used(inst.results.first());
-        if op == M::Redg && self.is_common_sum(inst, &atom) {
-            m = self.sum_for_all(m, data[0])?;
-        }
         self.push(m);
         Ok(())
     }

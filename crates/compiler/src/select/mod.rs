@@ -4,7 +4,6 @@
 //! of a value is seen before its definition: a value nobody asked for is not computed, and an operation that its only user
 //! took over as a modifier, an operand or half of a fused instruction is not computed on its own.
 
-mod aggregate;
 mod control;
 mod convert;
 mod edges;
@@ -46,8 +45,6 @@ enum Literal {
     },
     /// What a uniform register holds.
     Uniform(VReg),
-    /// How many lanes run the block.
-    Members(aggregate::Members),
 }
 
 /// Words of literals that may live through loops.
@@ -263,10 +260,6 @@ impl<'a> Selector<'a> {
                 out.push(i);
                 return;
             }
-            if let Literal::Members(members) = literal {
-                out.extend(members.found_by(reg).map(|i| MInst { loc, ..i }));
-                return;
-            }
             let words: [Option<MSrc>; 2] = match literal {
                 Literal::Word(bits) => [Some(MSrc::imm(bits)), None],
                 Literal::Pair(bits) => [Some(MSrc::imm(bits as u32)), Some(MSrc::imm((bits >> 32) as u32))],
@@ -274,7 +267,6 @@ impl<'a> Selector<'a> {
                     let c = MSrc::constant(bank, offset);
                     [Some(c), pair.then(|| c.word(1))]
                 }
-                Literal::Members(_) => [None, None],
                 Literal::Uniform(reg) => [Some(MSrc::uniform(Sub { reg, at: 0 })), None],
             };
             for (n, src) in words.into_iter().enumerate() {

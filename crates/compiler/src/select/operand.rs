@@ -82,15 +82,6 @@ impl Selector<'_> {
         (at % 4 == 0 && at + u64::from(access.elem.bits() / 8) <= end).then_some((bank, at as u16))
     }
 
-    /// All lanes have this address, for it is a parameter, a constant or a variable, give or take a constant.
-    pub(super) fn is_common_address(&self, v: Value) -> bool {
-        match self.address(v).base {
-            Base::Value(v) => self.bank_place(self.resolve(v)).is_some(),
-            Base::Variable(_) => true,
-            Base::None | Base::Slot(_) => false,
-        }
-    }
-
     /// A known address in the parameters, in constant or in shared memory.
     pub(super) fn constant_address(&self, v: Value) -> Option<i64> {
         let a = self.address(v);
