@@ -30,6 +30,7 @@ macro_rules! bodies {
                 $u: &$crate::uop::Uop,
             ) -> $crate::uop::Flow {
                 // SAFETY: rows, memories and level are the caller's promise (see `Handler`).
+                // Bodies that call nothing unsafe share the macro with those that do.
                 #[allow(unused_unsafe)]
                 unsafe { $body }
             }
