@@ -22,7 +22,9 @@ spec! {
         name: String,
         /// Lanes that enter in a cycle; a warp takes 32 over this many cycles.
         lanes: u32,
-        /// Kinds of instructions it runs: alu, fma, imad, half, fp64, xu, uniform, branch, misc, tensor.
+        /// Warps that can wait in front of it, so that a busy pipe does not hold the scheduler; 0 for none.
+        queue: u32,
+        /// Kinds of instructions it runs: alu, fma, imad, half, fp64, xu, uniform, branch, misc, tensor, global, shared, constant, tex.
         runs: Vec<String>,
     }
 }

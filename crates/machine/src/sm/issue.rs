@@ -1,0 +1,161 @@
+//! Issuing an instruction: it executes, its results get their cycles, and the warp's next instruction is planned.
+
+use super::code::{Class, Kind, Producer, Timing};
+use super::core::{Failure, Sm, Work};
+use super::fetch::Fetched;
+use super::load_store::{self, Issued, Operation, Outcome, Path};
+use super::warp::{NO_LINE, Owner, Ready, State};
+use crate::stall::Stall;
+use crate::units::Cycle;
+use simt::resident::{Access, Stepped};
+use simt::special::Time;
+
+impl Sm {
+    fn time(&self, now: u64) -> Time {
+        Time { clock: now, nanoseconds: now * 1000 / self.clock_mhz }
+    }
+
+    /// Issues the next instruction of a warp that can.
+    pub(super) fn issue(&mut self, work: &mut Work<'_>, s: usize, n: usize, now: u64) {
+        let warp = &mut self.warps[n];
+        let (pc, index, bit) = (warp.pc, warp.index as usize, warp.bit);
+        let cta = &mut work.ctas[warp.cta as usize];
+        let context = &work.contexts[cta.context];
+        let timing = *context.code.timing_of(pc);
+        let sub = &mut self.subs[s];
+
+        // Why it did not issue sooner.
+        let (busy, held) = sub.busy(timing.class, now);
+        let charged = &mut self.stalls[pc as usize];
+        let (throttle, held) = (busy - warp.marks.0, held - warp.marks.1);
+        let waited = now - warp.since;
+        if waited > 0 {
+            charged[throttle_reason(timing.class) as usize] += throttle;
+            charged[Stall::DispatchStall as usize] += held;
+            charged[Stall::NotSelected as usize] += waited - throttle - held;
+        }
+        sub.take(bit, timing.class);
+
+        let is_memory = matches!(timing.kind, Kind::Load | Kind::Store | Kind::Atomic | Kind::Reduction | Kind::Prefetch);
+        if is_memory {
+            cta.resident.access(index, &mut self.access);
+        }
+        let mask = if timing.kind == Kind::Constant { cta.resident.mask(index) } else { 0 };
+        let offsets = if timing.kind == Kind::Constant { constant_offsets(cta, index, mask, context, pc) } else { Vec::new() };
+        let time = Time { clock: now, nanoseconds: now * 1000 / self.clock_mhz };
+        let stepped = match cta.resident.step(index, time, now, &mut self.log) {
+            Ok(stepped) => stepped,
+            Err(fault) => {
+                self.failure = Some(Failure { at: Cycle(now), linear: cta.linear, fault });
+                return;
+            }
+        };
+        warp.since = now + 1;
+        if stepped == Stepped::Later {
+            warp.since = now;
+            warp.state = State::Retry;
+            self.retry.push(n as u16);
+            return;
+        }
+        charged[Stall::Selected as usize] += 1;
+        self.issued_by_class[timing.class as usize] += 1;
+        let start = sub.enter(timing.class, now);
+        if timing.conflicts != 0 {
+            sub.hold_dispatch(now, timing.conflicts.into());
+        }
+        let (writes, _) = context.code.places(&timing);
+        let mut from = now + 1;
+        let mut reason = Stall::BranchResolving;
+        match timing.kind {
+            Kind::Fixed => {
+                let at = start + u64::from(timing.latency);
+                let registers = timing.registers as usize;
+                for &p in &writes[..registers] {
+                    warp.ready[p as usize] = Ready::at(at, timing.producer);
+                }
+                let at = start + u64::from(timing.predicate_latency);
+                for &p in &writes[registers..] {
+                    warp.ready[p as usize] = Ready::at(at, timing.producer);
+                }
+                if stepped == Stepped::Next {
+                    warp.pc = pc + 1;
+                    return self.plan(work, n, now);
+                }
+            }
+            Kind::Branch => {
+                let l = &self.spec.latency;
+                let lasts = if stepped == Stepped::Next { l.branch_not_taken } else { l.branch };
+                from = now + u64::from(lasts.max(1));
+            }
+            Kind::Exit => {
+                from = now + u64::from(self.spec.latency.branch_not_taken.max(1));
+            }
+            Kind::Load | Kind::Store | Kind::Atomic | Kind::Reduction | Kind::Shuffle | Kind::Prefetch => {
+                self.load_store(work, s, n, &timing, now);
+            }
+            Kind::Constant => {
+                let owner = Owner {
+                    warp: n as u16,
+                    generation: warp.generation,
+                    first: writes.first().copied().unwrap_or(0),
+                    places: writes.len() as u8,
+                    producer: timing.producer,
+                };
+                let sub_core = s as u32;
+                let fetched = self.constants.load(
+                    Cycle(now), sub_core, timing.bank, &offsets, owner.pack(), &mut self.out, &mut self.counters,
+                );
+                let ready = match fetched {
+                    Fetched::At(at) => Ready::at(at.0, timing.producer),
+                    Fetched::Pending => {
+                        warp.loads += 1;
+                        Ready::pending(timing.producer)
+                    }
+                };
+                for &p in writes {
+                    warp.ready[p as usize] = ready;
+                }
+            }
+            Kind::Barrier => {
+                for &p in writes {
+                    warp.ready[p as usize] = Ready::at(now + u64::from(timing.latency), timing.producer);
+                }
+                return self.arrive(work, n, now);
+            }
+            Kind::Membar => {
+                if warp.stores > 0 {
+                    warp.pc = pc + 1;
+                    warp.state = State::Pending(Stall::Membar);
+                    return;
+                }
+                (from, reason) = (now + u64::from(self.spec.latency.membar.max(1)), Stall::Membar);
+            }
+            Kind::Invalidate => self.load_store.invalidate(),
+            Kind::Sleep => {
+                let nanoseconds = u64::from(sleep_time(cta, index, context, pc));
+                (from, reason) = (now + 1 + nanoseconds * self.clock_mhz / 1000, Stall::Sleeping);
+            }
+            Kind::System => (from, reason) = (now + u64::from(self.spec.latency.system), Stall::Misc),
+        }
+        self.go_on(work, n, from, reason, now);
+    }
+
+    /// Plans the warp's next instruction, wherever that is, for `from` at the earliest.
+    fn go_on(&mut self, work: &mut Work<'_>, n: usize, from: u64, reason: Stall, now: u64) {
+        let warp = &mut self.warps[n];
+        let cta = &mut work.ctas[warp.cta as usize];
+        match cta.resident.pc(warp.index as usize) {
+            Some(pc) => {
+                if pc != warp.pc + 1 {
+                    warp.line = NO_LINE;
+                }
+                warp.pc = pc;
+                self.charge_until(n, reason, from);
+                self.plan(work, n, now);
+            }
+            None if cta.resident.is_done(warp.index as usize) => self.end_warp(work, n, now),
+            None => self.block(work, n, now),
+        }
+        self.check_barrier(work, n, now);
+    }
+}
