@@ -1,0 +1,5 @@
+//! DRAM: channels, banks, row buffers, refresh.
+
+mod spec;
+
+pub use spec::Spec;

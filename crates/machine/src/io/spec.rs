@@ -1,0 +1,13 @@
+//! Specification of the block.
+
+use crate::spec;
+
+spec! {
+    /// I/O unit: the link to the host; commands and data cross it.
+    pub struct Spec {
+        /// Cycles that a command takes from the host to the host interface.
+        latency: u32,
+        /// Bytes of data that cross the link in a cycle.
+        bytes_per_cycle: u32,
+    }
+}

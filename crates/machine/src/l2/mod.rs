@@ -1,0 +1,5 @@
+//! Second-level cache: slices in two halves.
+
+mod spec;
+
+pub use spec::Spec;

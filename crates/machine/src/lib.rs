@@ -1,0 +1,43 @@
+//! When things happen: the hardware blocks of the machine, from push buffer to DRAM, cycle by cycle.
+//!
+//! `simt` computes, this crate counts cycles: a block asks `simt` to execute a warp's instruction and learns where it
+//! went. One folder is one block: its specification (configuration), its state, its ports, its README.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`config`], [`spec`] | configurations: every number of every block, with its explanation |
+//! | [`io`], [`host`], [`front_end`], [`compute_scheduler`], [`distribution`] | from the host's push buffer to CTAs on SMs |
+//! | [`gpc`], [`tpc`], [`sm`] | clusters of SMs and the SM itself |
+//! | [`crossbar`], [`l2`], [`dram`] | memory behind the SMs |
+//! | [`units`], [`ports`] | time, places; what travels between blocks |
+//! | [`server`], [`workers`] | contention in virtual time; host threads |
+//! | [`stall`], [`counters`] | why warps wait; what is counted |
+//!
+//! # Time
+//! Blocks do not tick. Whoever needs a resource asks when it can have it, and gets a cycle: contention is a number, not
+//! an event. SMs run on their own between *exchange points*, which are no farther apart than the shortest path between
+//! two SMs; there requests, answers, CTAs and stores change hands in the order (cycle, SM, sequence).
+
+pub mod compute_scheduler;
+pub mod config;
+pub mod counters;
+pub mod crossbar;
+pub mod distribution;
+pub mod dram;
+pub mod front_end;
+pub mod gpc;
+pub mod host;
+pub mod io;
+pub mod l2;
+pub mod ports;
+pub mod server;
+pub mod sm;
+pub mod spec;
+pub mod stall;
+pub mod tpc;
+pub mod units;
+pub mod workers;
+
+pub use config::Config;
+pub use counters::Counters;
+pub use units::Cycle;

@@ -1,0 +1,148 @@
+//! Virtual-time servers: contention without events. A block asks when it can be served, and gets the cycle.
+
+use crate::units::Cycle;
+
+/// Serves in the order of asking, one after the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Line {
+    free: Cycle,
+}
+
+impl Line {
+    /// When service of `busy` cycles begins for who comes at `at`.
+    #[inline(always)]
+    pub fn serve(&mut self, at: Cycle, busy: u64) -> Cycle {
+        let start = at.later(self.free);
+        self.free = start + busy;
+        start
+    }
+
+    /// When the next one could begin.
+    #[inline(always)]
+    pub fn free(&self) -> Cycle {
+        self.free
+    }
+}
+
+/// Buckets that a calendar looks ahead by.
+const BUCKETS: usize = 1024;
+
+/// A link of limited width whose users do not ask in the order of their times: time is cut into buckets, each with
+/// room for so many units.
+#[derive(Clone, Debug)]
+pub struct Calendar {
+    /// Cycles of a bucket, as a shift.
+    shift: u32,
+    /// Units that a bucket has room for.
+    room: u32,
+    /// Units taken, by bucket; the ring starts at `first`.
+    used: Box<[u32; BUCKETS]>,
+    /// Number of the oldest bucket that is still kept.
+    first: u64,
+}
+
+impl Calendar {
+    /// A link that passes `units` in every `1 << shift` cycles.
+    pub fn new(shift: u32, units: u32) -> Calendar {
+        Calendar { shift, room: units.max(1), used: Box::new([0; BUCKETS]), first: 0 }
+    }
+
+    /// Takes `units` at `at` or as soon after as there is room; the cycle at which the last of them passes.
+    #[inline]
+    pub fn take(&mut self, at: Cycle, units: u32) -> Cycle {
+        let wanted = at.0 >> self.shift;
+        let mut n = wanted.max(self.first);
+        let mut left = units;
+        loop {
+            if n >= self.first + BUCKETS as u64 {
+                self.advance(n + 1 - BUCKETS as u64);
+            }
+            let used = &mut self.used[n as usize % BUCKETS];
+            let free = self.room - (*used).min(self.room);
+            if left <= free {
+                *used += left;
+                // Inside a bucket units pass one after the other.
+                let share = (u64::from(*used) << self.shift) / u64::from(self.room);
+                let passed = Cycle((n << self.shift) + share.saturating_sub(1));
+                return if n == wanted { passed.later(at) } else { passed };
+            }
+            left -= free;
+            *used = self.room;
+            n += 1;
+        }
+    }
+
+    /// Forgets buckets before number `first`.
+    fn advance(&mut self, first: u64) {
+        let steps = (first - self.first).min(BUCKETS as u64);
+        for n in self.first..self.first + steps {
+            self.used[n as usize % BUCKETS] = 0;
+        }
+        self.first = first;
+    }
+}
+
+/// A queue of fixed length whose entries leave at known cycles, in order.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    /// When each entry leaves; a ring.
+    leaves: Box<[Cycle]>,
+    next: usize,
+}
+
+impl Queue {
+    pub fn new(entries: u32) -> Queue {
+        Queue { leaves: vec![Cycle(0); entries.max(1) as usize].into_boxed_slice(), next: 0 }
+    }
+
+    /// When there is room for one more: the cycle at which the entry before the oldest place leaves.
+    #[inline(always)]
+    pub fn room(&self) -> Cycle {
+        self.leaves[self.next]
+    }
+
+    /// Puts in an entry that leaves at `at`.
+    #[inline(always)]
+    pub fn put(&mut self, at: Cycle) {
+        self.leaves[self.next] = at;
+        self.next = if self.next + 1 == self.leaves.len() { 0 } else { self.next + 1 };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_serves_one_after_the_other() {
+        let mut line = Line::default();
+        assert_eq!(line.serve(Cycle(5), 3), Cycle(5));
+        assert_eq!(line.serve(Cycle(6), 1), Cycle(8));
+        assert_eq!(line.serve(Cycle(20), 1), Cycle(20));
+    }
+
+    #[test]
+    fn calendar_gives_early_places_to_who_asks_late() {
+        let mut c = Calendar::new(2, 4);
+        assert_eq!(c.take(Cycle(100), 1), Cycle(100));
+        assert_eq!(c.take(Cycle(8), 1), Cycle(8));
+        for _ in 0..3 {
+            c.take(Cycle(8), 1);
+        }
+        assert!(c.take(Cycle(8), 1) >= Cycle(12));
+        // What lies too far back is moved up, never lost.
+        c.take(Cycle(100_000), 1);
+        assert!(c.take(Cycle(0), 1) > Cycle(90_000));
+    }
+
+    #[test]
+    fn queue_has_room_when_its_oldest_entry_left() {
+        let mut q = Queue::new(2);
+        assert_eq!(q.room(), Cycle(0));
+        q.put(Cycle(10));
+        q.put(Cycle(12));
+        assert_eq!(q.room(), Cycle(10));
+        q.put(Cycle(20));
+        assert_eq!(q.room(), Cycle(12));
+    }
+}
