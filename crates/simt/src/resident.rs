@@ -248,7 +248,7 @@ impl<'l> Resident<'l> {
     }
 
     /// Executes the warp's next instruction, in a cycle that is not before that of any earlier step with this log.
-    /// What the warp's next instruction is must be known: [`Resident::pc`] gave a place since the last [`Stepped::Moved`].
+    /// Nothing is executed unless [`Resident::pc`] gives a place; ask it after [`Stepped::Moved`].
     ///
     /// Results of global atomics are not in registers before [`Resident::deliver`] put them there.
     #[inline]
@@ -257,9 +257,12 @@ impl<'l> Resident<'l> {
         let warp = &mut self.warps[w];
         let pc = warp.pc;
         let active = warp.lanes.active;
+        if active == 0 {
+            return Ok(Stepped::Later);
+        }
         log.now(cycle);
         warp.lanes.log = log;
-        debug_assert!(active != 0 && (pc as usize) < code.len());
+        debug_assert!((pc as usize) < code.len());
         // SAFETY: a warp's place is always one in the code. The lanes are bound; the log lives while this runs.
         let flow = unsafe {
             let u = code.get_unchecked(pc as usize);
