@@ -30,6 +30,7 @@ pub mod host;
 pub mod io;
 pub mod l2;
 pub mod ports;
+pub mod ppu;
 pub mod server;
 pub mod sm;
 pub mod spec;

@@ -3,7 +3,7 @@
 //! Nothing ticks. A sub-core knows the next cycle at which one of its warps could issue; the SM goes to the earliest of
 //! these and of the answers and CTAs that come from outside. Everything else that takes time is a cycle in the future.
 
-use super::code::{CLASSES, Class, Code};
+use super::code::{CLASSES, Class, Code, Kind};
 use super::constants::Constants;
 use super::fetch::Fetch;
 use super::load_store::{Done, LoadStore};
@@ -16,8 +16,10 @@ use crate::ports::{CtaEnd, CtaStart, Request, RequestKind, Response};
 use crate::server::Line;
 use crate::stall::{STALLS, Stall, StallCycles};
 use crate::units::{Cycle, SmId};
+use isa::image::Image;
 use simt::log::Log;
 use simt::resident::{Access, Resident};
+use simt::special::Time;
 use simt::{Fault, Launch, Memory};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,6 +31,7 @@ pub const LINE_INSTRUCTIONS: u32 = 8;
 pub struct Context<'l> {
     pub launch: &'l Launch,
     pub memory: &'l Memory,
+    pub image: &'l Image,
     pub code: Code,
     /// Number of the grid, for programs that ask.
     pub grid_id: u64,
@@ -42,9 +45,10 @@ pub struct CtaSlot<'l> {
     pub resident: Resident<'l>,
     pub context: usize,
     pub linear: u64,
-    /// Warps that have not ended, and those of them that are blocked.
+    /// Warps that have not ended, those of them that are blocked, and those that have not left.
     pub alive: u32,
     pub blocked: u32,
+    pub staying: u32,
     /// Ended barrier phases that the blocked warps have been woken for.
     pub phases: u64,
     /// When the last of the ended warps is gone.
@@ -187,6 +191,59 @@ impl Sm {
         self.next = self.next.min(self.starts[0].at.0);
     }
 
+    /// Moves the requests that leave before `until` to an outbox, in the order of their cycles.
+    pub fn send(&mut self, until: Cycle, outbox: &mut Vec<Request>) -> bool {
+        if self.out.is_empty() {
+            return false;
+        }
+        if !self.out.is_sorted_by_key(|r| r.at) {
+            self.out.sort_by_key(|r| r.at);
+        }
+        let now = self.out.partition_point(|r| r.at < until);
+        outbox.extend(self.out.drain(..now));
+        now > 0
+    }
+
+    /// When the next request leaves.
+    pub fn next_request(&self) -> Option<Cycle> {
+        self.out.iter().map(|r| r.at).min()
+    }
+
+    /// Instructions issued in this launch.
+    pub fn issued(&self) -> u64 {
+        self.issued_by_class.iter().sum()
+    }
+
+    /// Forgets what the first-level caches hold.
+    pub fn flush(&mut self) {
+        self.load_store.invalidate();
+        self.fetch.flush();
+        self.constants.flush();
+    }
+
+    /// Adds what this SM counted.
+    pub fn add_to(&self, counters: &mut Counters, stalls: &mut [StallCycles]) {
+        let mut own = self.counters;
+        let class = |c: Class| self.issued_by_class[c as usize];
+        own.pipe_alu = class(Class::Alu);
+        own.pipe_fma = class(Class::Fma) + class(Class::Imad);
+        own.pipe_half = class(Class::Half);
+        own.pipe_fp64 = class(Class::Fp64);
+        own.pipe_xu = class(Class::Xu);
+        own.pipe_lsu = class(Class::Global) + class(Class::Shared);
+        own.pipe_uniform = class(Class::Uniform);
+        own.pipe_branch = class(Class::Branch);
+        own.pipe_tensor = class(Class::Tensor);
+        own.pipe_tex = class(Class::Tex);
+        for (sum, own_stalls) in stalls.iter_mut().zip(&self.stalls) {
+            for (a, b) in sum.iter_mut().zip(own_stalls) {
+                *a += b;
+                own.warp_cycles += b;
+            }
+        }
+        counters.add(&own);
+    }
+
     /// The next cycle at which something happens here; `None` when it waits for others.
     pub fn next_event(&self) -> Option<Cycle> {
         (self.next != u64::MAX).then_some(Cycle(self.next))
@@ -307,15 +364,39 @@ impl Sm {
         }
     }
 
+    /// At the exchange, when no other SM acts: warps that change what the whole machine shares.
+    pub fn act_alone(&mut self, work: &mut Work<'_>, now: Cycle) {
+        for k in 0..self.retry.len() {
+            let n = self.retry[k] as usize;
+            let warp = &mut self.warps[n];
+            let cta = &mut work.ctas[warp.cta as usize];
+            let timing = work.contexts[cta.context].code.timing_of(warp.pc);
+            if warp.state != State::Retry || timing.kind != Kind::System {
+                continue;
+            }
+            let time = Time { clock: now.0, nanoseconds: now.0 * 1000 / self.clock_mhz };
+            self.log.token = warp.cta.into();
+            match cta.resident.step_alone(warp.index as usize, time, now.0, &mut self.log) {
+                Ok(_) => {
+                    let from = now.0 + u64::from(self.spec.latency.system);
+                    self.charge_until(n, Stall::Misc, now.0);
+                    self.go_on(work, n, from, Stall::Misc, now.0);
+                    self.next = self.next.min(now.0);
+                }
+                Err(fault) => {
+                    let linear = cta.linear;
+                    self.failure = Some(Failure { at: now, linear, fault });
+                }
+            }
+        }
+    }
+
     /// After the exchange: results of atomics go to their registers, warps that had to wait for it try again.
     pub fn after_exchange(&mut self, work: &mut Work<'_>, now: Cycle) {
+        let ctas = &mut work.ctas;
         self.log.answers(|answer| {
-            let warp = answer.atomic.token as usize;
-            let _ = warp;
-            for cta in &mut work.ctas {
-                if cta.is_used && cta.resident.deliver(answer) {
-                    break;
-                }
+            if let Some(cta) = ctas.get_mut(answer.token() as usize) {
+                cta.resident.deliver(&answer);
             }
         });
         let mut retry = std::mem::take(&mut self.retry);
@@ -374,8 +455,8 @@ impl Sm {
                 return;
             }
             // It was planned for the next cycle: it is not looked at there any more.
-            let bit = self.warps[n].bit;
-            self.subs[s].unwait(bit);
+            let warp = &self.warps[n];
+            self.subs[s].unwait(warp.bit, warp.since);
             self.warps[n].since = now;
             self.warps[n].marks = self.subs[s].busy(class, now);
             self.issue(work, s, n, now);

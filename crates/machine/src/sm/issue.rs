@@ -1,20 +1,17 @@
 //! Issuing an instruction: it executes, its results get their cycles, and the warp's next instruction is planned.
 
 use super::code::{Class, Kind, Producer, Timing};
-use super::core::{Failure, Sm, Work};
+use super::core::{CtaSlot, Failure, Sm, Work};
 use super::fetch::Fetched;
 use super::load_store::{self, Issued, Operation, Outcome, Path};
 use super::warp::{NO_LINE, Owner, Ready, State};
 use crate::stall::Stall;
 use crate::units::Cycle;
-use simt::resident::{Access, Stepped};
+use isa::{Inst, Operand};
+use simt::resident::Stepped;
 use simt::special::Time;
 
 impl Sm {
-    fn time(&self, now: u64) -> Time {
-        Time { clock: now, nanoseconds: now * 1000 / self.clock_mhz }
-    }
-
     /// Issues the next instruction of a warp that can.
     pub(super) fn issue(&mut self, work: &mut Work<'_>, s: usize, n: usize, now: u64) {
         let warp = &mut self.warps[n];
@@ -40,8 +37,11 @@ impl Sm {
         if is_memory {
             cta.resident.access(index, &mut self.access);
         }
-        let mask = if timing.kind == Kind::Constant { cta.resident.mask(index) } else { 0 };
-        let offsets = if timing.kind == Kind::Constant { constant_offsets(cta, index, mask, context, pc) } else { Vec::new() };
+        let mut offsets = Offsets::default();
+        if timing.kind == Kind::Constant {
+            offsets = Offsets::of(cta, index, &context.image.code[pc as usize]);
+        }
+        self.log.token = warp.cta.into();
         let time = Time { clock: now, nanoseconds: now * 1000 / self.clock_mhz };
         let stepped = match cta.resident.step(index, time, now, &mut self.log) {
             Ok(stepped) => stepped,
@@ -91,7 +91,7 @@ impl Sm {
                 from = now + u64::from(self.spec.latency.branch_not_taken.max(1));
             }
             Kind::Load | Kind::Store | Kind::Atomic | Kind::Reduction | Kind::Shuffle | Kind::Prefetch => {
-                self.load_store(work, s, n, &timing, now);
+                self.access_memory(work, s, n, &timing, now);
             }
             Kind::Constant => {
                 let owner = Owner {
@@ -103,7 +103,7 @@ impl Sm {
                 };
                 let sub_core = s as u32;
                 let fetched = self.constants.load(
-                    Cycle(now), sub_core, timing.bank, &offsets, owner.pack(), &mut self.out, &mut self.counters,
+                    Cycle(now), sub_core, timing.bank, offsets.list(), owner.pack(), &mut self.out, &mut self.counters,
                 );
                 let ready = match fetched {
                     Fetched::At(at) => Ready::at(at.0, timing.producer),
@@ -132,7 +132,7 @@ impl Sm {
             }
             Kind::Invalidate => self.load_store.invalidate(),
             Kind::Sleep => {
-                let nanoseconds = u64::from(sleep_time(cta, index, context, pc));
+                let nanoseconds = u64::from(sleep_time(cta, index, &context.image.code[pc as usize]));
                 (from, reason) = (now + 1 + nanoseconds * self.clock_mhz / 1000, Stall::Sleeping);
             }
             Kind::System => (from, reason) = (now + u64::from(self.spec.latency.system), Stall::Misc),
@@ -141,7 +141,7 @@ impl Sm {
     }
 
     /// Plans the warp's next instruction, wherever that is, for `from` at the earliest.
-    fn go_on(&mut self, work: &mut Work<'_>, n: usize, from: u64, reason: Stall, now: u64) {
+    pub(super) fn go_on(&mut self, work: &mut Work<'_>, n: usize, from: u64, reason: Stall, now: u64) {
         let warp = &mut self.warps[n];
         let cta = &mut work.ctas[warp.cta as usize];
         match cta.resident.pc(warp.index as usize) {
@@ -156,6 +156,121 @@ impl Sm {
             None if cta.resident.is_done(warp.index as usize) => self.end_warp(work, n, now),
             None => self.block(work, n, now),
         }
-        self.check_barrier(work, n, now);
+    }
+
+    /// Sends a memory operation that has executed to the load-store unit.
+    fn access_memory(&mut self, work: &mut Work<'_>, s: usize, n: usize, timing: &Timing, now: u64) {
+        let warp = &mut self.warps[n];
+        let context = &work.contexts[work.ctas[warp.cta as usize].context];
+        let (writes, reads) = context.code.places(timing);
+        let returns = matches!(timing.kind, Kind::Load | Kind::Atomic | Kind::Shuffle);
+        let owner = Owner {
+            warp: n as u16,
+            generation: warp.generation,
+            first: writes.first().copied().unwrap_or(0),
+            places: if returns { timing.registers } else { 0 },
+            producer: timing.producer,
+        };
+        let operation = Operation {
+            kind: match timing.kind {
+                Kind::Load => load_store::Kind::Load,
+                Kind::Store => load_store::Kind::Store,
+                Kind::Atomic => load_store::Kind::Atomic,
+                Kind::Reduction => load_store::Kind::Reduction,
+                Kind::Shuffle => load_store::Kind::Shuffle,
+                _ => load_store::Kind::Prefetch,
+            },
+            access: &self.access,
+            cache: timing.cache,
+            sub_core: s as u32,
+            warp: n as u32,
+            owner: owner.pack(),
+            registers: timing.words.into(),
+            local_base: context.local_base + context.local_stride * n as u64,
+        };
+        let Issued { operands_read, result } =
+            self.load_store.issue(Cycle(now), &operation, &mut self.out, &mut self.counters);
+        // What the operation reads must not change before it is read.
+        for &p in reads {
+            warp.read_until[p as usize] = Ready::at(operands_read.0, timing.producer);
+        }
+        match (result, returns) {
+            (Outcome::At(at), true) => {
+                for &p in writes {
+                    warp.ready[p as usize] = Ready::at(at.0, timing.producer);
+                }
+            }
+            (Outcome::At(_), false) => {}
+            (Outcome::Pending, true) => {
+                warp.loads += 1;
+                for &p in writes {
+                    warp.ready[p as usize] = Ready::pending(timing.producer);
+                }
+            }
+            (Outcome::Pending, false) => warp.stores += 1,
+        }
+        if !returns {
+            warp.stores_left = warp.stores_left.max(operands_read.0);
+        }
+        let sub = &mut self.subs[s];
+        sub.hold(Class::Global, now, self.load_store.room(s as u32, Path::Global).0);
+        sub.hold(Class::Shared, now, self.load_store.room(s as u32, Path::Shared).0);
     }
 }
+
+/// Places of a constant bank that the lanes of a load read, each once.
+#[derive(Clone, Copy, Default)]
+struct Offsets {
+    list: [u32; 32],
+    len: usize,
+}
+
+impl Offsets {
+    fn of(cta: &CtaSlot<'_>, index: usize, inst: &Inst) -> Offsets {
+        let offset = inst.offset() as u32;
+        let mut o = Offsets::default();
+        let Operand::Reg(r) = inst.src[0].operand else {
+            (o.list[0], o.len) = (offset, 1);
+            return o;
+        };
+        let mut rest = cta.resident.mask(index);
+        while rest != 0 {
+            let lane = rest.trailing_zeros();
+            rest &= rest - 1;
+            let base = if r.is_zero() { 0 } else { cta.resident.warp(index).register(r.0, lane) };
+            let place = base.wrapping_add(offset);
+            if !o.list[..o.len].contains(&place) {
+                o.list[o.len] = place;
+                o.len += 1;
+            }
+        }
+        o
+    }
+
+    fn list(&self) -> &[u32] {
+        &self.list[..self.len]
+    }
+}
+
+/// Nanoseconds that a warp wants to sleep: what its first lane says.
+fn sleep_time(cta: &CtaSlot<'_>, index: usize, inst: &Inst) -> u32 {
+    match inst.src[1].operand {
+        Operand::Imm(n) => n,
+        Operand::Reg(r) if !r.is_zero() => {
+            let lane = cta.resident.live(index).trailing_zeros() & 31;
+            cta.resident.warp(index).register(r.0, lane)
+        }
+        _ => 0,
+    }
+}
+
+/// What it is called when a class has no room.
+fn throttle_reason(class: Class) -> Stall {
+    match class {
+        Class::Global => Stall::LgThrottle,
+        Class::Shared | Class::Constant => Stall::MioThrottle,
+        Class::Tex => Stall::TexThrottle,
+        _ => Stall::MathPipeThrottle,
+    }
+}
+

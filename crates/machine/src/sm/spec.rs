@@ -66,6 +66,8 @@ spec! {
         membar: u32,
         /// From a warp's last instruction to its slot being free.
         exit: u32,
+        /// A call of the system: printf, malloc, free.
+        system: u32,
     }
 }
 
@@ -109,6 +111,12 @@ spec! {
         parts {
             /// Latencies of units.
             latency: Latency,
+            /// Instruction caches and prefetcher.
+            fetch: super::fetch::Spec,
+            /// Constant caches.
+            constants: super::constants::Spec,
+            /// Load-store unit: queues, first-level cache, shared memory.
+            load_store: super::load_store::Spec,
         }
     }
 }

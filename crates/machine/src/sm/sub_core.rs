@@ -181,6 +181,16 @@ impl SubCore {
         self.next = self.next.min(at.max(self.wheel.from));
     }
 
+    /// The warp need not be looked at in that cycle any more.
+    pub fn unwait(&mut self, bit: Bit, at: u64) {
+        let slot = at % SLOTS;
+        let set = &mut self.wheel.slots[slot as usize];
+        *set &= !(1 << bit.0);
+        if *set == 0 {
+            self.wheel.occupied &= !(1 << slot);
+        }
+    }
+
     /// Warps whose cycle has come.
     #[inline(always)]
     pub fn collect(&mut self, now: u64) -> u64 {
