@@ -3,7 +3,7 @@
 use super::spec::Spec;
 use isa::field::{Cache, Field, Order};
 use isa::image::Image;
-use isa::{Effects, Inst, Op, Operand, Reg, Role, UReg, Unit};
+use isa::{Effects, Inst, Op, Operand, Pred, Reg, Role, UReg, Unit};
 
 /// Kinds of instructions that compete for pipes. A pipe runs one or more of them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -102,9 +102,12 @@ pub enum Kind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Producer {
+    /// A pipe of fixed latency.
     Fixed = 0,
     Long = 1,
     Short = 2,
+    /// A multiply-add pipe: other pipes get its results later.
+    Fma = 3,
 }
 
 /// No constant operand.
@@ -123,8 +126,12 @@ pub struct Timing {
     /// Cycles until registers, and predicates, can be used.
     pub latency: u16,
     pub predicate_latency: u16,
-    /// How many of the writes are registers; the others are predicates.
+    pub guard_latency: u16,
+    /// How many of the writes are registers, and predicates; the others are predicates as guards.
     pub registers: u8,
+    pub predicates: u8,
+    /// Runs in a multiply-add pipe.
+    pub is_fma: bool,
     /// Cycles that reading operands takes beyond the first, because they share banks.
     pub conflicts: u8,
     /// 32-bit registers a lane that a memory operation moves.
@@ -143,10 +150,11 @@ pub struct Code {
     pub scoreboard: usize,
 }
 
-/// Scoreboard places: predicates, then uniform registers, then registers.
+/// Scoreboard places: predicates as operands, predicates as guards, uniform registers, registers.
 const PREDICATES: u16 = 0;
-const UNIFORMS: u16 = 8;
-const REGISTERS: u16 = 72;
+const GUARDS: u16 = 8;
+const UNIFORMS: u16 = 16;
+const REGISTERS: u16 = 80;
 
 fn class(i: &Inst) -> Class {
     match i.op.row().unit {
@@ -190,10 +198,14 @@ fn kind(i: &Inst) -> Kind {
     }
 }
 
+fn is_fma(i: &Inst) -> bool {
+    matches!(i.op.row().unit, Unit::Fma | Unit::Imad | Unit::Half)
+}
+
 /// Latency of registers, of predicates, and what waiting for them is called.
 fn latency(i: &Inst, spec: &Spec) -> (u32, u32, Producer) {
     let l = &spec.latency;
-    let fixed = |n: u32| (n, l.predicate, Producer::Fixed);
+    let fixed = |n: u32| (n, l.predicate, if is_fma(i) { Producer::Fma } else { Producer::Fixed });
     let short = |n: u32| (n, n, Producer::Short);
     match i.op {
         Op::Vote | Op::Elect | Op::Actmask => (l.vote, l.vote, Producer::Fixed),
@@ -301,8 +313,13 @@ impl Code {
             put(&mut self.places, UNIFORMS + u16::from(u.0), n);
         }
         registers += (self.places.len() as u32 - first) as u8;
+        let mut predicates = 0;
         for p in i.pred_writes() {
             put(&mut self.places, PREDICATES + u16::from(p.0), 1);
+            predicates += 1;
+        }
+        for p in i.pred_writes() {
+            put(&mut self.places, GUARDS + u16::from(p.0), 1);
         }
         let writes = (self.places.len() as u32 - first) as u8;
         for (r, n) in i.reads() {
@@ -311,8 +328,11 @@ impl Code {
         for (u, n) in uniform_reads(i) {
             put(&mut self.places, UNIFORMS + u16::from(u.0), n);
         }
-        for p in i.pred_reads() {
-            put(&mut self.places, PREDICATES + u16::from(p.0), 1);
+        // The guard comes first.
+        let guard = u32::from(i.guard.pred != Pred::PT);
+        for (k, p) in i.pred_reads().enumerate() {
+            let first = if (k as u32) < guard { GUARDS } else { PREDICATES };
+            put(&mut self.places, first + u16::from(p.0), 1);
         }
         let reads = (self.places.len() as u32 - first) as u8 - writes;
         let (latency, predicate_latency, producer) = latency(i, spec);
@@ -327,7 +347,10 @@ impl Code {
             producer,
             latency: latency as u16,
             predicate_latency: predicate_latency as u16,
+            guard_latency: (predicate_latency + spec.latency.guard.saturating_sub(spec.latency.predicate)) as u16,
             registers,
+            predicates,
+            is_fma: is_fma(i),
             conflicts: conflicts(i, before, spec) as u8,
             words: moved.map_or(1, |&r| i.width(r)) as u8,
             bank: operand.map_or(if i.op == Op::Ldc { i.field(Field::Bank) as u8 } else { 0 }, |c| c.0),

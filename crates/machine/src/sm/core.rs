@@ -6,7 +6,7 @@
 use super::code::{CLASSES, Class, Code, Kind};
 use super::constants::Constants;
 use super::fetch::Fetch;
-use super::load_store::{Done, LoadStore};
+use super::load_store::{self, Done, LoadStore, Path};
 use super::spec::Spec;
 use super::sub_core::{Bit, SubCore};
 use super::warp::{Owner, Ready, State, UNKNOWN, WarpSlot};
@@ -124,7 +124,7 @@ impl Sm {
             subs: (0..sub_cores).map(|_| SubCore::new(&spec)).collect(),
             slot_of: vec![[0; 64]; sub_cores as usize],
             warps: (0..spec.warps).map(|_| WarpSlot::new()).collect(),
-            load_store: LoadStore::new(id, &spec.load_store, sub_cores, spec.warps),
+            load_store: LoadStore::new(id, &spec, sub_cores, spec.warps),
             fetch: Fetch::new(&spec.fetch, id, sub_cores),
             constants: Constants::new(&spec.constants, id, sub_cores),
             spec,
@@ -157,7 +157,7 @@ impl Sm {
         self.issued_by_class = [0; CLASSES];
         self.stalls.clear();
         self.stalls.resize(code.len(), [0; STALLS]);
-        self.load_store.set_split(self.spec.l1_shared_bytes.saturating_sub(shared_split));
+        self.load_store.set_split(shared_split);
         self.load_store.invalidate();
         self.fetch.begin_launch(code_base);
         self.constants.begin_launch(constant_base);
@@ -312,9 +312,18 @@ impl Sm {
                     let mut done = std::mem::take(&mut self.done);
                     self.load_store.respond(&r, &mut done, &mut self.counters);
                     for d in done.drain(..) {
-                        if d.is_store { self.acknowledge(work, d, now) } else { self.complete(work, d.owner, d.at.0, now) }
+                        match d.kind {
+                            load_store::Kind::Store | load_store::Kind::Reduction => self.acknowledge(work, d, now),
+                            _ => self.complete(work, d.owner, d.at.0, now),
+                        }
                     }
                     self.done = done;
+                    for (s, sub) in self.subs.iter_mut().enumerate() {
+                        let room = self.load_store.room(s as u32, Path::Global);
+                        if sub.is_closed(Class::Global) && room != Cycle::NEVER {
+                            sub.open(Class::Global, now, room.0);
+                        }
+                    }
                 }
             }
         }
@@ -531,6 +540,10 @@ impl Sm {
             let a = warp.ready[p as usize];
             latest[a.producer()] = latest[a.producer()].max(a.cycle());
         }
+        // Results cross from the multiply-add pipes to the others, and back, a little later.
+        let crossing = u64::from(self.spec.latency.pipe_crossing);
+        let (own, other) = if timing.is_fma { (3, 0) } else { (0, 3) };
+        latest[0] = latest[own].max(latest[other] + crossing);
         for (k, reason) in [Stall::Wait, Stall::LongScoreboard, Stall::ShortScoreboard].into_iter().enumerate() {
             let at = latest[k];
             if at > since {

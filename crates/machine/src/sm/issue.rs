@@ -73,9 +73,16 @@ impl Sm {
                 for &p in &writes[..registers] {
                     warp.ready[p as usize] = Ready::at(at, timing.producer);
                 }
-                let at = start + u64::from(timing.predicate_latency);
-                for &p in &writes[registers..] {
-                    warp.ready[p as usize] = Ready::at(at, timing.producer);
+                if writes.len() > registers {
+                    let guards = registers + timing.predicates as usize;
+                    for &p in &writes[registers..guards] {
+                        let at = start + u64::from(timing.predicate_latency);
+                        warp.ready[p as usize] = Ready::at(at, timing.producer);
+                    }
+                    for &p in &writes[guards..] {
+                        let at = start + u64::from(timing.guard_latency);
+                        warp.ready[p as usize] = Ready::at(at, timing.producer);
+                    }
                 }
                 if stepped == Stepped::Next {
                     warp.pc = pc + 1;

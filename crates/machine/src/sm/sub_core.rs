@@ -97,6 +97,8 @@ pub struct SubCore {
     class_free: [u64; CLASSES],
     /// Cycles so far, and ahead, in which no pipe of the class was free.
     class_busy: [u64; CLASSES],
+    /// Where a class waits for something whose time is not known: since when.
+    class_closed: [u64; CLASSES],
     /// The same for cycles in which the dispatcher was held and a pipe was free.
     class_held: [u64; CLASSES],
     /// The dispatcher is held until then.
@@ -125,6 +127,7 @@ impl SubCore {
             pipes_of,
             class_free: [0; CLASSES],
             class_busy: [0; CLASSES],
+            class_closed: [u64::MAX; CLASSES],
             class_held: [0; CLASSES],
             dispatch_free: 0,
             used: 0,
@@ -208,6 +211,10 @@ impl SubCore {
     #[inline(always)]
     pub fn busy(&self, class: Class, now: u64) -> (u64, u64) {
         let c = class as usize;
+        if self.class_free[c] == u64::MAX {
+            let so_far = now.saturating_sub(self.class_closed[c]);
+            return (self.class_busy[c] + so_far, self.class_held[c]);
+        }
         let ahead = self.class_free[c].saturating_sub(now);
         let held_ahead = self.dispatch_free.saturating_sub(now.max(self.class_free[c]));
         (self.class_busy[c] - ahead, self.class_held[c] - held_ahead)
@@ -298,8 +305,10 @@ impl SubCore {
         while rest != 0 {
             let c = rest.trailing_zeros() as usize;
             rest &= rest - 1;
-            let free = self.pipes_of[c].iter().map(|&n| self.pipes[n as usize].free).min().unwrap_or(0);
-            self.hold_class(c, now, free);
+            if self.class_free[c] != u64::MAX {
+                let free = self.pipes_of[c].iter().map(|&n| self.pipes[n as usize].free).min().unwrap_or(0);
+                self.hold_class(c, now, free);
+            }
         }
         start
     }
@@ -307,6 +316,9 @@ impl SubCore {
     /// The class cannot issue before `free`, because a queue behind it is full.
     #[inline(always)]
     pub fn hold(&mut self, class: Class, now: u64, free: u64) {
+        if free == u64::MAX {
+            return self.close(class, now);
+        }
         self.hold_class(class as usize, now, free.max(self.class_free[class as usize]));
     }
 
@@ -318,6 +330,30 @@ impl SubCore {
             self.class_busy[c] += new - old;
         }
         self.class_free[c] = self.class_free[c].max(free);
+    }
+
+    /// The class cannot issue until [`SubCore::open`].
+    fn close(&mut self, class: Class, now: u64) {
+        let c = class as usize;
+        if self.class_free[c] != u64::MAX {
+            self.class_closed[c] = self.class_free[c].max(now + 1);
+            self.class_free[c] = u64::MAX;
+        }
+    }
+
+    pub fn is_closed(&self, class: Class) -> bool {
+        self.class_free[class as usize] == u64::MAX
+    }
+
+    /// A closed class can issue again from `free` on.
+    pub fn open(&mut self, class: Class, now: u64, free: u64) {
+        let c = class as usize;
+        let free = free.max(now);
+        self.class_busy[c] += free.saturating_sub(self.class_closed[c]);
+        self.class_free[c] = free.max(self.class_closed[c]);
+        if self.wanted >> c & 1 != 0 {
+            self.next = self.next.min(self.class_free[c]);
+        }
     }
 
     /// The dispatcher reads operands for `extra` more cycles.

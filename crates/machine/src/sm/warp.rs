@@ -149,7 +149,8 @@ impl Owner {
             producer: match word >> 56 & 3 {
                 0 => Producer::Fixed,
                 1 => Producer::Long,
-                _ => Producer::Short,
+                2 => Producer::Short,
+                _ => Producer::Fma,
             },
         }
     }
