@@ -32,6 +32,7 @@ pub mod gpc;
 pub mod host;
 pub mod io;
 pub mod l2;
+pub mod memory;
 pub mod ports;
 pub mod ppu;
 pub mod server;

@@ -299,7 +299,7 @@ impl Code {
         let first = self.places.len() as u32;
         let limit = self.scoreboard as u16;
         let mut registers = 0;
-        let mut put = |places: &mut Vec<u16>, from: u16, n: u32| {
+        let put = |places: &mut Vec<u16>, from: u16, n: u32| {
             for k in 0..n as u16 {
                 if from + k < limit {
                     places.push(from + k);

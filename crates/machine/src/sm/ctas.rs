@@ -188,9 +188,8 @@ impl Sm {
         cta.end = cta.end.max(gone);
         cta.staying -= 1;
         if cta.staying == 0 {
-            let (warps, threads) = cta.resident.executed();
-            self.counters.warp_instructions += warps;
-            self.counters.thread_instructions += threads;
+            self.counters.warp_instructions += cta.resident.executed();
+            self.counters.thread_instructions += cta.resident.thread_executed();
             self.counters.ctas += 1;
             let text = cta.resident.take_output();
             if !text.is_empty() {

@@ -1,6 +1,6 @@
 //! Issuing an instruction: it executes, its results get their cycles, and the warp's next instruction is planned.
 
-use super::code::{Class, Kind, Producer, Timing};
+use super::code::{Class, Kind, Timing};
 use super::core::{CtaSlot, Failure, Sm, Work};
 use super::fetch::Fetched;
 use super::load_store::{self, Issued, Operation, Outcome, Path};

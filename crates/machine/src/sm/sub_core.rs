@@ -295,7 +295,7 @@ impl SubCore {
             }
             Some(queue) => {
                 // `free` is when the queue has room; the pipe itself is busy until the last entry left it.
-                let start = now.max(pipe.free_behind(queue));
+                let start = now.max(queue.last().0);
                 queue.put(Cycle(start + pipe.interval));
                 pipe.free = queue.room().0;
                 start
@@ -376,14 +376,6 @@ impl SubCore {
             next = next.min(self.class_free[c].max(self.dispatch_free).max(now + 1));
         }
         self.next = next;
-    }
-}
-
-impl PipeState {
-    /// When the last entry of the queue is through.
-    #[inline(always)]
-    fn free_behind(&self, queue: &Queue) -> u64 {
-        queue.last().0
     }
 }
 
