@@ -1,5 +1,8 @@
 //! Streaming multiprocessor: warps, schedulers, pipes, and what they share.
 
+pub mod constants;
+pub mod fetch;
 mod spec;
+mod tags;
 
 pub use spec::{Latency, Pipe, Policy, Spec};
