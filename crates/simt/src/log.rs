@@ -181,11 +181,17 @@ impl Log {
         hit & 1 != 0
     }
 
+    #[inline(always)]
     fn mark(&mut self, start: u64, end: u64) {
         self.low = self.low.min(start);
         self.high = self.high.max(end);
         let filter = &mut self.filter;
-        filter_words(start, end, |n, bits| filter[n] |= bits);
+        let sector = start >> SECTOR;
+        if sector == (end - 1) >> SECTOR {
+            filter[slot(sector >> WORD)] |= 1 << (sector & 63);
+        } else {
+            filter_words(start, end, |n, bits| filter[n] |= bits);
+        }
     }
 
     /// Logs a store of `len` bytes: where to put them. The place has room for `len` bytes, is aligned to sixteen, and
@@ -432,10 +438,10 @@ mod tests {
                                         }
                                     }
                                 }
-                                Act::Add { size, lanes } => {
-                                    if lanes.iter().any(|l| overlap(at, len, l.0, (*size).into())) {
-                                        (expected, is_touched) = (None, true);
-                                    }
+                                Act::Add { size, lanes }
+                                    if lanes.iter().any(|l| overlap(at, len, l.0, (*size).into())) =>
+                                {
+                                    (expected, is_touched) = (None, true);
                                 }
                                 _ => {}
                             }
