@@ -2,6 +2,7 @@
 
 pub mod constants;
 pub mod fetch;
+pub mod load_store;
 mod spec;
 mod tags;
 

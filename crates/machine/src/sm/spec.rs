@@ -112,6 +112,8 @@ spec! {
             fetch: super::fetch::Spec,
             /// Constant caches: one a sub-core for operands, one for loads, one behind both.
             constants: super::constants::Spec,
+            /// Load-store unit: queues of the sub-cores, address units, and the memory that first-level cache and shared memory split.
+            load_store: super::load_store::Spec,
         }
     }
 }
@@ -134,6 +136,7 @@ impl Spec {
             format!("has {largest}"),
             format!("the whole is `sm.l1_shared_bytes`, {}", self.l1_shared_bytes),
         );
+        self.load_store.check(checks);
         for kind in KINDS {
             let runs = self.pipes.iter().any(|p| p.runs.iter().any(|r| r == kind));
             // A machine without tensor or double-precision pipes is a machine all the same.
