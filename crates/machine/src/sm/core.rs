@@ -217,8 +217,8 @@ impl Sm {
     /// Forgets what the first-level caches hold.
     pub fn flush(&mut self) {
         self.load_store.invalidate();
-        self.fetch.flush();
-        self.constants.flush();
+        self.fetch.invalidate();
+        self.constants.invalidate();
     }
 
     /// Adds what this SM counted.
@@ -301,7 +301,7 @@ impl Sm {
                 }
                 RequestKind::Constant => {
                     let mut done = std::mem::take(&mut self.constant_done);
-                    self.constants.respond(&r, &mut done);
+                    self.constants.respond(&r, &mut self.out, &mut done, &mut self.counters);
                     for (owner, at) in done.drain(..) {
                         self.complete(work, owner, at.0, now);
                     }

@@ -108,9 +108,8 @@ impl Sm {
                     places: writes.len() as u8,
                     producer: timing.producer,
                 };
-                let sub_core = s as u32;
                 let fetched = self.constants.load(
-                    Cycle(now), sub_core, timing.bank, offsets.list(), owner.pack(), &mut self.out, &mut self.counters,
+                    Cycle(now), timing.bank, offsets.list(), owner.pack(), &mut self.out, &mut self.counters,
                 );
                 let ready = match fetched {
                     Fetched::At(at) => Ready::at(at.0, timing.producer),

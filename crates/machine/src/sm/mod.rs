@@ -9,6 +9,7 @@ mod issue;
 pub mod load_store;
 mod spec;
 pub mod sub_core;
+mod tags;
 mod warp;
 
 pub use core::{Context, Failure, Sm, Work};

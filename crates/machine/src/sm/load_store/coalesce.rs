@@ -207,12 +207,6 @@ impl Pieces {
         }
     }
 
-    /// Sectors of all lines.
-    #[inline(always)]
-    pub fn sectors(&self) -> u32 {
-        self.list().iter().map(|p| p.sectors().count_ones()).sum()
-    }
-
     /// Cycles of the tag stage, and passes through the data banks: the lines that the tag stage takes in a cycle go
     /// through the banks together, in as many passes as the most of them that need one bank.
     #[inline]

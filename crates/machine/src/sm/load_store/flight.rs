@@ -87,12 +87,7 @@ pub struct Flights {
 impl Flights {
     /// With room for so many before it must grow.
     pub fn new(room: usize) -> Flights {
-        Flights {
-            flights: Slab::new(room),
-            links: Slab::new(room),
-            waiting: Slab::new(room),
-            sectors: 0,
-        }
+        Flights { flights: Slab::new(room), links: Slab::new(room), waiting: Slab::new(room), sectors: 0 }
     }
 
     /// Nothing is under way.

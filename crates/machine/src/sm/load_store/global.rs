@@ -1,7 +1,7 @@
 //! Global and local memory through the first-level cache: lookups, misses, stores, atomics, and the answers.
 
-use super::coalesce::{Modify, Piece, Pieces, modify};
-use super::l1::{NONE, Slot};
+use super::coalesce::{Modify, Pieces, modify};
+use super::l1::NONE;
 use super::{Done, Kind, LoadStore, Operation, Outcome};
 use crate::counters::Counters;
 use crate::ports::{Request, RequestKind, Response};
@@ -58,10 +58,10 @@ impl LoadStore {
         out: &mut Vec<Request>,
         counters: &mut Counters,
     ) -> Outcome {
-        let wide = self.spec.l1.wide_latency * (op.registers.max(1) - 1);
+        let wide = if op.registers >= 4 { self.spec.quad_latency } else { 0 };
         let waits = op.kind == Kind::Load;
         let mut waiting = NONE;
-        let mut ready = access.other;
+        let mut ready = Cycle(0);
         for (n, p) in pieces.list().iter().enumerate() {
             let is_local = n >= access.locals;
             let sectors = p.sectors();
@@ -107,13 +107,14 @@ impl LoadStore {
             self.send(looked, Sent { kind: RequestKind::Load, ..Sent::new(token, p.line, missing) }, out);
         }
         if waiting != NONE {
-            self.flights.close(waiting, ready);
+            self.flights.close(waiting, ready.later(access.other));
             return Outcome::Pending;
         }
         let through = self.banks.serve(access.begin, u64::from(access.passes));
-        let last = through + u64::from(access.passes - 1);
-        let hit = self.after(last, self.spec.l1.load_latency);
-        Outcome::At(hit.later(ready + u64::from(self.spec.l1.fill_latency)).later(access.other) + u64::from(wide))
+        let replays = u64::from((access.passes - 1) * self.spec.replay_latency + wide);
+        let hit = self.after(through, self.spec.l1.load_latency) + replays;
+        let came = ready + u64::from(self.spec.l1.fill_latency);
+        Outcome::At(hit.later(came).later(access.other))
     }
 
     /// Waits for the requests of `chain` that bring one of the sectors.
@@ -199,8 +200,7 @@ impl LoadStore {
         let mask = op.access.global | op.access.local;
         counters.l1_sectors += u64::from(modify(op.access, mask, pieces, &mut lines));
         let kind = if op.kind == Kind::Atomic { RequestKind::Atomic } else { RequestKind::Reduction };
-        let wide = if op.kind == Kind::Atomic { self.spec.l1.wide_latency * (op.registers.max(1) - 1) } else { 0 };
-        let waiting = self.flights.open(op.owner, op.kind, access.passes, wide, access.other);
+        let waiting = self.flights.open(op.owner, op.kind, access.passes, 0, access.other);
         for (n, p) in pieces.list().iter().enumerate().take(32) {
             let sectors = p.sectors();
             if let Some(at) = self.cache.find(p.line) {
@@ -219,7 +219,7 @@ impl LoadStore {
 
     /// The slot of a line, new if need be; what is thrown out and newer than memory behind goes there.
     #[inline(always)]
-    fn line(&mut self, line: u64, looked: Cycle, out: &mut Vec<Request>) -> Option<u16> {
+    fn line(&mut self, line: u64, looked: Cycle, out: &mut Vec<Request>) -> Option<u32> {
         if let Some(at) = self.cache.find(line) {
             self.cache.touch(at);
             return Some(at);
@@ -239,7 +239,11 @@ impl LoadStore {
     #[inline(always)]
     fn send(&mut self, looked: Cycle, s: Sent, out: &mut Vec<Request>) {
         let l1 = &self.spec.l1;
-        let busy = l1.request_interval.max(s.bytes.div_ceil(l1.store_bytes.max(1)));
+        let mut busy = l1.request_interval;
+        if s.bytes > 0 {
+            // Bytes of a sector that is not whole travel with a mask.
+            busy = busy.max(s.bytes.div_ceil(l1.store_bytes) + u32::from(!s.is_whole));
+        }
         let at = self.leave.serve(looked + u64::from(l1.miss_latency), u64::from(busy));
         out.push(Request {
             at,
@@ -257,12 +261,13 @@ impl LoadStore {
     /// An answer from memory.
     #[inline]
     pub(super) fn answer(&mut self, r: &Response, done: &mut Vec<Done>) {
-        let (returns, fill) = (&mut self.returns, u64::from(self.spec.l1.fill_latency));
+        let (returns, spec) = (&mut self.returns, &self.spec);
         let finished = self.flights.finish(r.token.0, r.at, |w| {
             let at = match w.kind {
                 Kind::Load | Kind::Atomic => {
                     let through = returns.serve(w.at, u64::from(w.passes));
-                    through + u64::from(w.passes.max(1) - 1 + w.wide) + fill
+                    let replays = (w.passes.max(1) - 1) * spec.replay_latency;
+                    through + u64::from(replays + w.wide + spec.l1.fill_latency)
                 }
                 _ => w.at,
             };
@@ -328,7 +333,16 @@ struct Sent {
 impl Sent {
     #[inline(always)]
     fn new(token: u32, line: u64, sectors: u8) -> Sent {
-        Sent { token, line, sectors, kind: RequestKind::Load, is_whole: false, bytes: 0, operations: 0, depth: 0 }
+        Sent {
+            token,
+            line,
+            sectors,
+            kind: RequestKind::Load,
+            is_whole: false,
+            bytes: 0,
+            operations: 0,
+            depth: 0,
+        }
     }
 }
 

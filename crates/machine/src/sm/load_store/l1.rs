@@ -6,7 +6,7 @@ use crate::units::{Cycle, LINE, SECTORS};
 
 /// No slot, no flight.
 pub const NONE: u32 = u32::MAX;
-const NO_SLOT: u16 = u16::MAX;
+const NO_SLOT: u32 = NONE;
 
 /// One line.
 #[derive(Clone, Copy)]
@@ -24,9 +24,9 @@ pub struct Slot {
     pub written: u8,
     /// Sectors newer than memory behind: local memory only.
     pub dirty: u8,
-    older: u16,
-    newer: u16,
-    chain: u16,
+    older: u32,
+    newer: u32,
+    chain: u32,
 }
 
 const EMPTY: Slot = Slot {
@@ -71,20 +71,20 @@ impl Slot {
 /// Ends of a set's order of use.
 #[derive(Clone, Copy)]
 struct Set {
-    oldest: u16,
-    newest: u16,
-    used: u16,
+    oldest: u32,
+    newest: u32,
+    used: u32,
 }
 
 /// The tags.
 pub struct Tags {
     slots: Vec<Slot>,
     /// First slot of each hash chain.
-    buckets: Box<[u16]>,
+    buckets: Box<[u32]>,
     sets: Box<[Set]>,
     /// Slots not in use; those never used come after.
-    free: Vec<u16>,
-    ways: u16,
+    free: Vec<u32>,
+    ways: u32,
     /// Takes the bucket from a hash.
     shift: u32,
 }
@@ -98,9 +98,8 @@ pub struct Victim {
 impl Tags {
     /// `bytes` of lines in `sets` sets.
     pub fn new(bytes: u32, sets: u32) -> Tags {
-        let sets = sets.max(1);
-        // Slots are numbered by 16 bits.
-        let lines = (bytes / LINE as u32).min(u32::from(NO_SLOT) - 1);
+        let sets = sets.next_power_of_two();
+        let lines = bytes / LINE as u32;
         let ways = (lines / sets).max(u32::from(lines > 0));
         let buckets = (lines * 2).next_power_of_two().max(2);
         let set = Set { oldest: NO_SLOT, newest: NO_SLOT, used: 0 };
@@ -109,7 +108,7 @@ impl Tags {
             buckets: vec![NO_SLOT; buckets as usize].into_boxed_slice(),
             sets: vec![set; sets as usize].into_boxed_slice(),
             free: Vec::new(),
-            ways: ways as u16,
+            ways,
             shift: 64 - buckets.trailing_zeros(),
         }
     }
@@ -124,17 +123,17 @@ impl Tags {
         (Tags::hash(line) >> self.shift) as usize
     }
 
-    /// The set of a line: address bits folded, so that powers of two spread.
+    /// The set of a line: address bits folded, so that strides of powers of two spread. Sets are a power of two.
     #[inline(always)]
     fn set(&self, line: u64) -> usize {
         let n = line / LINE;
         let folded = n ^ n >> 4 ^ n >> 8 ^ n >> 12 ^ n >> 17 ^ n >> 22;
-        (folded % self.sets.len() as u64) as usize
+        folded as usize & (self.sets.len() - 1)
     }
 
     /// The slot of a line that is there.
     #[inline(always)]
-    pub fn find(&self, line: u64) -> Option<u16> {
+    pub fn find(&self, line: u64) -> Option<u32> {
         let mut at = self.buckets[self.bucket(line)];
         while at != NO_SLOT {
             let slot = &self.slots[at as usize];
@@ -147,13 +146,13 @@ impl Tags {
     }
 
     #[inline(always)]
-    pub fn slot(&mut self, at: u16) -> &mut Slot {
+    pub fn slot(&mut self, at: u32) -> &mut Slot {
         &mut self.slots[at as usize]
     }
 
     /// Marks a line as used last.
     #[inline(always)]
-    pub fn touch(&mut self, at: u16) {
+    pub fn touch(&mut self, at: u32) {
         if self.slots[at as usize].newer != NO_SLOT {
             let set = self.set(self.slots[at as usize].line);
             self.unlink(set, at);
@@ -162,7 +161,7 @@ impl Tags {
     }
 
     #[inline(always)]
-    fn unlink(&mut self, set: usize, at: u16) {
+    fn unlink(&mut self, set: usize, at: u32) {
         let Slot { older, newer, .. } = self.slots[at as usize];
         match older {
             NO_SLOT => self.sets[set].oldest = newer,
@@ -175,7 +174,7 @@ impl Tags {
     }
 
     #[inline(always)]
-    fn append(&mut self, set: usize, at: u16) {
+    fn append(&mut self, set: usize, at: u32) {
         let last = self.sets[set].newest;
         let slot = &mut self.slots[at as usize];
         (slot.older, slot.newer) = (last, NO_SLOT);
@@ -188,7 +187,7 @@ impl Tags {
 
     /// A slot for a line that is not there, without sectors; None if every line of the set waits for an answer.
     #[inline]
-    pub fn insert(&mut self, line: u64) -> Option<(u16, Option<Victim>)> {
+    pub fn insert(&mut self, line: u64) -> Option<(u32, Option<Victim>)> {
         let set = self.set(line);
         let mut victim = None;
         let at = if self.sets[set].used < self.ways {
@@ -197,7 +196,7 @@ impl Tags {
                 Some(at) => at,
                 None => {
                     self.slots.push(EMPTY);
-                    (self.slots.len() - 1) as u16
+                    self.slots.len() as u32 - 1
                 }
             }
         } else {
@@ -221,7 +220,7 @@ impl Tags {
         Some((at, victim))
     }
 
-    fn unchain(&mut self, at: u16) {
+    fn unchain(&mut self, at: u32) {
         let Slot { line, chain, .. } = self.slots[at as usize];
         let bucket = self.bucket(line);
         if self.buckets[bucket] == at {
@@ -240,7 +239,7 @@ impl Tags {
     }
 
     /// Drops a line.
-    fn remove(&mut self, at: u16) {
+    fn remove(&mut self, at: u32) {
         let set = self.set(self.slots[at as usize].line);
         self.unlink(set, at);
         self.unchain(at);

@@ -200,22 +200,22 @@ impl LoadStore {
         out: &mut Vec<Request>,
         counters: &mut Counters,
     ) -> Issued {
+        let (a, path) = (op.access, op.path());
+        let sends = op.kind != Kind::Load && op.kind != Kind::Prefetch;
+        // A sub-core moves its registers to and from the unit one at a time.
+        let (interval, read) = match (path, sends) {
+            (Path::Global, false) => (op.registers * self.spec.load_interval, self.spec.load_read),
+            (Path::Shared, false) => (op.registers * self.spec.load_interval, self.spec.shared_load_read),
+            (Path::Global, true) => (0, self.spec.store_read),
+            (Path::Shared, true) => (0, self.spec.shared_store_read),
+        };
+        let data = if sends { self.spec.store_interval * (op.registers.max(1) - 1) } else { 0 };
+        let busy = interval.max(self.spec.address_interval + data);
         let port = &mut self.ports[op.sub_core as usize];
-        let computed = port.address.serve(now, u64::from(self.spec.address_interval));
+        let computed = port.address.serve(now, u64::from(busy));
         let taken = self.accept.serve(computed, u64::from(self.spec.accept_interval));
         let at = taken + u64::from(self.spec.address_latency);
-        let a = op.access;
-        let path = op.path();
-        let stores = op.kind != Kind::Load && op.kind != Kind::Prefetch;
-        let mut read = match (path, stores) {
-            (Path::Global, false) => self.spec.load_read,
-            (Path::Global, true) => self.spec.store_read,
-            (Path::Shared, false) => self.spec.shared_load_read,
-            (Path::Shared, true) => self.spec.shared_store_read,
-        };
-        if stores {
-            read += self.spec.store_wide_read * (op.registers.max(1) - 1);
-        }
+        let read = read + data;
         let operands_read = computed + u64::from(read);
         let mut begin = at;
         let mut result = Outcome::At(at);
@@ -254,18 +254,18 @@ impl LoadStore {
         let mut latency = spec.load_latency;
         let mut busy = u64::from(passes);
         if op.registers >= 4 {
-            latency += spec.quad_latency;
+            latency += self.spec.quad_latency;
         }
         if matches!(op.kind, Kind::Atomic | Kind::Reduction) {
-            let further = shared::depth(op.access, op.access.shared) - 1;
-            let (more, busier) = match op.kind {
-                Kind::Atomic => (spec.atomic_lane_latency, spec.atomic_lane_busy),
-                _ => (spec.reduction_lane_latency, spec.reduction_lane_latency),
-            };
-            latency = spec.atomic_latency + further * more / 100;
-            busy += u64::from(further * busier / 100);
+            latency = spec.atomic_latency;
         }
-        latency += (passes - ideal) * spec.replay_latency;
+        // Increments without a result are added up before they reach the bank, so they do not wait for each other.
+        if op.kind == Kind::Atomic {
+            let further = shared::depth(op.access, op.access.shared) - 1;
+            latency += further * spec.atomic_lane_latency;
+            busy += u64::from(further * spec.atomic_lane_busy);
+        }
+        latency += (passes - ideal) * self.spec.replay_latency;
         let begin = self.banks.serve(at, busy);
         let ready = match op.kind {
             Kind::Store => begin,
@@ -275,7 +275,7 @@ impl LoadStore {
     }
 
     /// Takes an answer from memory; what is complete with it goes to `done`.
-    pub fn respond(&mut self, r: &Response, done: &mut Vec<Done>, counters: &mut Counters) {
-        self.answer(r, done, counters);
+    pub fn respond(&mut self, r: &Response, done: &mut Vec<Done>, _counters: &mut Counters) {
+        self.answer(r, done);
     }
 }
