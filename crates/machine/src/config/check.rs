@@ -74,6 +74,7 @@ impl Checks {
             format!("is {}", config.quantum),
             format!("it must be at most {path}, the way through the crossbar and back"),
         );
+        crate::front::check(config, self);
         config.sm.check(self);
     }
 }

@@ -63,6 +63,8 @@ struct Running {
     occupancy: Occupancy,
     /// When its first CTA can be placed.
     ready: Cycle,
+    /// That cycle has come.
+    is_ready: bool,
     /// Number among all tasks, which is its age.
     number: u64,
     next: u64,
@@ -197,6 +199,7 @@ impl Distribution {
             needs: Needs::new(&self.sm, &task),
             occupancy,
             ready: now + self.setup,
+            is_ready: false,
             number: self.tasks_seen,
             next: 0,
             ended: 0,
@@ -229,7 +232,7 @@ impl Distribution {
     /// When something happens next here.
     pub fn next(&self) -> Option<Cycle> {
         let ends = self.ends.front().map(|&(at, _)| at);
-        let ready = self.tasks.iter().flatten().filter(|t| t.next == 0).map(|t| t.ready);
+        let ready = self.tasks.iter().flatten().filter(|t| !t.is_ready).map(|t| t.ready);
         ready.chain(ends).min()
     }
 
@@ -241,6 +244,7 @@ impl Distribution {
             self.ends.pop_front();
             self.release(at, &end);
         }
+        self.tasks.iter_mut().flatten().for_each(|t| t.is_ready |= t.ready <= now);
         self.update_pools();
         while self.place_round(now, starts) {
             self.update_pools();
@@ -317,7 +321,7 @@ impl Distribution {
 
     /// Gives every SM of a GPC that has room one CTA of a task. Whether any was placed.
     fn place_on(&mut self, gpc: usize, slot: Slot, now: Cycle, starts: &mut Vec<CtaStart>) -> bool {
-        let Some(running) = self.tasks[slot].as_mut().filter(|t| t.ready <= now) else { return false };
+        let Some(running) = self.tasks[slot].as_mut().filter(|t| t.is_ready) else { return false };
         let mut placed = false;
         for &n in &self.gpcs[gpc] {
             let sm = &mut self.sms[n as usize];

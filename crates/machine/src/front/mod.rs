@@ -66,6 +66,34 @@ pub fn setup_cycles(config: &Config) -> Option<u32> {
     way.into_iter().try_fold(d.launch_overhead, u32::checked_sub)
 }
 
+/// Rules between the specifications of the blocks on the way.
+pub(crate) fn check(config: &Config, check: &mut crate::config::Checks) {
+    let d = &config.distribution;
+    let slot = u64::from(d.start_latency) + u64::from(d.end_latency);
+    check.that(
+        "distribution.start_latency",
+        slot >= u64::from(config.quantum),
+        format!("and `end_latency` are {slot} cycles together"),
+        format!(
+            "at least {}, the quantum: a CTA must not start before its place is known to be free",
+            config.quantum
+        ),
+    );
+    check.that(
+        "distribution.launch_overhead",
+        setup_cycles(config).is_some(),
+        format!("is {}", d.launch_overhead),
+        "it must be at least the latencies of the link (twice), host interface, front end, compute scheduler, and \
+         of a CTA's start and end",
+    );
+    check.that(
+        "distribution.end_interval",
+        (0.0..=1000.0).contains(&d.end_interval),
+        format!("is {}", d.end_interval),
+        "0 to 1000 cycles",
+    );
+}
+
 impl Front {
     pub fn new(config: &Config) -> Front {
         Front {
@@ -185,3 +213,6 @@ enum Stage {
     Scheduler,
     Distribution,
 }
+
+#[cfg(test)]
+mod tests;
