@@ -5,7 +5,29 @@ use crate::spec;
 spec! {
     /// Second-level cache: slices in two halves.
     pub struct Spec {
-        /// Slices of both halves together.
+        /// Slices of all halves together.
         slices: u32,
+        /// Halves: 2 where each half of the machine has its own near slices, 1 where all slices are equally far.
+        halves: u32,
+        /// Sets of a slice, a power of two.
+        sets: u32,
+        /// Ways of a set: sets x ways x 128 bytes make a slice.
+        ways: u32,
+        /// Bytes of neighbouring addresses with their home in one half.
+        home_bytes: u32,
+        /// Cycles from a request at a slice to its data leaving it, when they are there.
+        latency: u32,
+        /// Bytes that a slice looks up and passes in a cycle.
+        bytes_per_cycle: f64,
+        /// Bytes that a request counts as when it is for fewer: a slice looks up no more requests a cycle than this allows.
+        request_bytes: u32,
+        /// Cycles one way between the two slices of a pair, one in each half.
+        far_latency: u32,
+        /// Bytes that pass between the two slices of a pair in a cycle, each way.
+        far_bytes_per_cycle: f64,
+        /// Ways of a set that copies from the host may fill.
+        copy_ways: u32,
+        /// Cycles that a slice's arithmetic unit takes for one operation of an atomic or reduction.
+        atomic_interval: f64,
     }
 }
