@@ -81,6 +81,16 @@ impl Kernel {
     pub fn function(&self) -> &Function {
         &self.function
     }
+
+    /// Whether code that the entry reaches allocates from the device's heap.
+    pub fn uses_heap(&self) -> bool {
+        self.uses_heap
+    }
+
+    /// Whether it prints.
+    pub fn uses_printf(&self) -> bool {
+        self.uses_printf
+    }
 }
 
 impl Program {

@@ -5,7 +5,7 @@ use crate::lanes::Lanes;
 use crate::uop::Uop;
 
 /// How the addresses of all lanes, those that do not run too, lie.
-pub(super) enum Pattern {
+pub(crate) enum Pattern {
     /// Lane `i` at the address plus `i` times the size.
     Consecutive(u64),
     /// All at one address.
@@ -15,7 +15,7 @@ pub(super) enum Pattern {
     Other,
 }
 
-pub(super) struct Half {
+pub(crate) struct Half {
     pub start: u64,
     /// All at one address, else consecutive.
     pub same: bool,
@@ -25,7 +25,16 @@ pub(super) struct Half {
 /// As [`crate::uop::Handler`].
 #[inline(always)]
 pub(super) unsafe fn pattern<const S: u32, const W: u32>(l: &Lanes, u: &Uop) -> Pattern {
-    let size = bytes(W);
+    // SAFETY: the caller's promise.
+    unsafe { pattern_of(l, u, S, bytes(W)) }
+}
+
+/// The same where space and size are not constants.
+///
+/// # Safety
+/// As [`pattern`].
+#[inline(always)]
+pub(crate) unsafe fn pattern_of(l: &Lanes, u: &Uop, s: u32, size: u32) -> Pattern {
     // SAFETY: the address rows exist.
     unsafe {
         let (low, high) = (&*l.row(u.a), &*l.row(u.b));
@@ -38,7 +47,7 @@ pub(super) unsafe fn pattern<const S: u32, const W: u32>(l: &Lanes, u: &Uop) -> 
                 same[h] |= d;
             }
         }
-        if S != SHARED {
+        if s != SHARED {
             for i in 0..32 {
                 upper |= high[i] ^ high[0];
             }
@@ -49,11 +58,11 @@ pub(super) unsafe fn pattern<const S: u32, const W: u32>(l: &Lanes, u: &Uop) -> 
         if upper != 0 || wraps || !regular {
             return Pattern::Other;
         }
-        let add = displacement(l, u, S);
+        let add = displacement(l, u, s);
         let start = |base: u32| {
-            let base = u64::from(base) | if S == SHARED { 0 } else { u64::from(high[0]) << 32 };
+            let base = u64::from(base) | if s == SHARED { 0 } else { u64::from(high[0]) << 32 };
             let start = base.wrapping_add(add);
-            if S == SHARED { start & 0xffff_ffff } else { start }
+            if s == SHARED { start & 0xffff_ffff } else { start }
         };
         let (first, second) = (start(bases[0]), start(bases[1]));
         // Beyond the end of the address space nothing is allocated.
