@@ -60,7 +60,8 @@ impl Channel {
             wanted
         } else {
             let closing = if bank.row == CLOSED { 0 } else { u64::from(spec.precharge) };
-            let open = (wanted + closing).later(bank.opened + u64::from(spec.row_cycle) * u64::from(bank.row != CLOSED));
+            let open = (wanted + closing)
+                .later(bank.opened + u64::from(spec.row_cycle) * u64::from(bank.row != CLOSED));
             let open = after_refresh(open, self.phase, spec);
             bank.row = row;
             bank.opened = open;
@@ -129,7 +130,7 @@ mod tests {
         let mut counters = Counters::default();
         let mut channel = Channel::new(&Spec { refresh_interval: 1000, refresh: 300, ..spec() }, 0);
         assert_eq!(channel.access(Cycle(2100), 0, 1, &mut counters), Cycle(2300 + 141));
-        assert_eq!(channel.access(Cycle(2400), 1 << 20, 1, &mut counters), Cycle(2400 + 141));
+        assert_eq!(channel.access(Cycle(2400), 1024, 1, &mut counters), Cycle(2400 + 141));
     }
 
     #[test]

@@ -155,7 +155,15 @@ impl Pair {
     }
 
     /// A load at the line's own slice: when its data leave.
-    fn load_home(&mut self, home: usize, place: &Place, line: u64, sectors: u8, at: Cycle, flags: u32) -> Cycle {
+    fn load_home(
+        &mut self,
+        home: usize,
+        place: &Place,
+        line: u64,
+        sectors: u8,
+        at: Cycle,
+        flags: u32,
+    ) -> Cycle {
         let start = self.look_up(home, at, sectors);
         let mut done = start + self.latency;
         let tags = &mut self.slices[home].tags;
@@ -201,8 +209,7 @@ impl Pair {
             }
         }
         let position = place.position + u64::from(first.unwrap_or(0) * self.access_bytes);
-        let done =
-            self.channels[place.channel as usize].access(at, position, accesses, &mut self.counters);
+        let done = self.channels[place.channel as usize].access(at, position, accesses, &mut self.counters);
         self.counters.dram_read_bytes += u64::from(accesses * self.access_bytes);
         let slot = match found {
             Some(slot) => slot,
@@ -261,8 +268,8 @@ impl Pair {
         self.count(lookups, lookups);
         self.counters.l2_far_sectors += lookups;
         self.end_copy(near, place, ask);
-        let there =
-            self.slices[near].link.take(start + self.latency, MESSAGE + bytes(ask.sectors)) + self.far_latency;
+        let there = self.slices[near].link.take(start + self.latency, MESSAGE + bytes(ask.sectors))
+            + self.far_latency;
         (self.look_up(home, there, ask.sectors), self.far_latency)
     }
 

@@ -127,8 +127,8 @@ impl Tags {
         let first = set as usize * self.ways;
         let all = first..first + self.ways;
         let host = |w: &Way| w.state & HOST != 0;
-        let crowded = flags & HOST != 0
-            && self.lines[all.clone()].iter().filter(|w| host(w)).count() >= self.copy_ways;
+        let crowded =
+            flags & HOST != 0 && self.lines[all.clone()].iter().filter(|w| host(w)).count() >= self.copy_ways;
         let mut best = (u64::MAX, first);
         for at in all {
             let way = &self.lines[at];
@@ -147,8 +147,8 @@ impl Tags {
         }
         let at = best.1;
         let old = self.tags[at];
-        let evicted = (old != 0)
-            .then(|| Evicted { line: u64::from(old.wrapping_sub(1)), way: self.lines[at] });
+        let evicted =
+            (old != 0).then(|| Evicted { line: u64::from(old.wrapping_sub(1)), way: self.lines[at] });
         self.tags[at] = tag(line);
         let stamp = self.tick();
         self.lines[at] = Way { ready: Cycle(0), stamp, state: flags };
