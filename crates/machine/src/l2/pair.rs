@@ -92,7 +92,7 @@ impl Pair {
             RequestKind::Store => {
                 self.counters.l2_store_sectors += u64::from(ask.sectors.count_ones());
                 let n = u64::from(ask.sectors.count_ones());
-                let (at, away) = self.to_home(near as usize, &place, ask, n);
+                let (at, away) = self.bring_home(near as usize, &place, ask, n);
                 self.count(n, n);
                 self.write(&place, ask, at);
                 at + self.latency + away
@@ -252,7 +252,7 @@ impl Pair {
 
     /// Brings what is written to its home: when it has passed the port there, and how long the answer takes back.
     /// Copies of the sectors end.
-    fn to_home(&mut self, near: usize, place: &Place, ask: &Ask, lookups: u64) -> (Cycle, u64) {
+    fn bring_home(&mut self, near: usize, place: &Place, ask: &Ask, lookups: u64) -> (Cycle, u64) {
         let home = place.home as usize;
         let start = self.look_up(near, ask.at, ask.sectors);
         if near == home {
@@ -304,7 +304,7 @@ impl Pair {
         let operations = u32::from(ask.operations).max(n);
         let lookups = u64::from((n * u32::from(ask.depth)).clamp(n, operations));
         self.counters.l2_atomic_sectors += lookups;
-        let (start, away) = self.to_home(near, place, ask, lookups);
+        let (start, away) = self.bring_home(near, place, ask, lookups);
         let home = place.home as usize;
         let tags = &mut self.slices[home].tags;
         let found = tags.touch(place.set, ask.line);

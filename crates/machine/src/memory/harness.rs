@@ -20,7 +20,7 @@ pub trait Subject {
     fn minimum(&self, kind: RequestKind) -> u64;
 
     /// Bytes of data that one port takes in a cycle, at most.
-    fn bytes_per_cycle(&self) -> f64;
+    fn width(&self) -> f64;
 
     /// Kinds of requests that it takes.
     fn kinds(&self) -> &'static [RequestKind] {
@@ -41,7 +41,7 @@ const ALL: [RequestKind; 6] = [
 pub struct Random(pub u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -49,7 +49,7 @@ impl Random {
     }
 
     pub fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
+        self.draw() % n
     }
 }
 
@@ -145,7 +145,7 @@ fn within_bandwidth(subject: &impl Subject, answers: &[Vec<Response>]) {
         list.sort_unstable();
         for window in [64u64, 256, 4096] {
             // A server's buckets blur the ends of a window, and one answer may straddle each.
-            let most = (subject.bytes_per_cycle() * (window + 64) as f64) as u64 + 256;
+            let most = (subject.width() * (window + 64) as f64) as u64 + 256;
             let (mut first, mut sum) = (0, 0);
             for n in 0..list.len() {
                 sum += list[n].1;

@@ -58,7 +58,7 @@ impl Subject for Whole {
         u64::from(2 * c.tpc.latency + way)
     }
 
-    fn bytes_per_cycle(&self) -> f64 {
+    fn width(&self) -> f64 {
         self.config.tpc.sm_bytes_per_cycle
     }
 }
@@ -106,7 +106,7 @@ impl Subject for LoneGpc {
         u64::from(2 * self.config.tpc.latency + self.config.gpc.l15_latency.min(self.config.gpc.latency))
     }
 
-    fn bytes_per_cycle(&self) -> f64 {
+    fn width(&self) -> f64 {
         self.config.tpc.sm_bytes_per_cycle
     }
 }
@@ -157,7 +157,7 @@ impl Subject for LonePair {
     }
 
     /// What is near and what comes over the link.
-    fn bytes_per_cycle(&self) -> f64 {
+    fn width(&self) -> f64 {
         self.config.l2.bytes_per_cycle + self.config.l2.far_bytes_per_cycle
     }
 }
@@ -198,7 +198,7 @@ impl Subject for LoneChannel {
         u64::from(self.config.dram.latency + self.config.dram.column)
     }
 
-    fn bytes_per_cycle(&self) -> f64 {
+    fn width(&self) -> f64 {
         self.config.dram.bytes_per_cycle
     }
 
@@ -245,7 +245,7 @@ impl Subject for LoneChannels {
         u64::from(2 * self.config.crossbar.latency)
     }
 
-    fn bytes_per_cycle(&self) -> f64 {
+    fn width(&self) -> f64 {
         self.config.crossbar.answer_bytes_per_cycle
     }
 }
