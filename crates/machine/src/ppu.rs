@@ -1,8 +1,8 @@
 //! A whole processor: SMs that run on their own between exchange points, and all that is between them.
 
 use crate::Config;
-use crate::counters::Counters;
 use crate::command::{Command, Task};
+use crate::counters::Counters;
 use crate::distribution::Occupancy;
 use crate::front::Front;
 use crate::memory;
@@ -166,8 +166,7 @@ impl Ppu {
             Ok(()) => Workers::with(options.threads.max(1), |workers| run.to_end(workers, start)),
             Err(full) => Err(Stopped::Refused(full.to_string())),
         };
-        let mut timed =
-            Timed { cycles: 0, counters: run.memory.counters(), stalls: Vec::new(), occupancy };
+        let mut timed = Timed { cycles: 0, counters: run.memory.counters(), stalls: Vec::new(), occupancy };
         timed.stalls.resize(contexts[0].code.len(), [0; STALLS]);
         if let Some(print) = options.print {
             run.printer.waiting.values().for_each(|text| print(text));
@@ -308,14 +307,16 @@ impl Run<'_, '_> {
     /// The next cycle at which anything happens.
     fn next_event(&self) -> Option<Cycle> {
         let sms = self.parts.iter().zip(&self.is_active).filter(|(_, a)| **a);
-        let sms = sms.filter_map(|(part, _)| part.sm.next_event().into_iter().chain(part.sm.next_request()).min());
+        let sms =
+            sms.filter_map(|(part, _)| part.sm.next_event().into_iter().chain(part.sm.next_request()).min());
         let ends = self.ends.iter().map(|e| e.at);
         sms.chain(ends).chain(self.front.next_event()).min()
     }
 
     /// No SM does anything, and nothing is under way.
     fn is_quiet(&self) -> bool {
-        self.ends.is_empty() && self.parts.iter().zip(&self.is_active).all(|(part, a)| !a || part.sm.is_idle())
+        self.ends.is_empty()
+            && self.parts.iter().zip(&self.is_active).all(|(part, a)| !a || part.sm.is_idle())
     }
 
     /// Tells whoever watches how far it is, and stops when asked to.

@@ -56,6 +56,12 @@ impl Checks {
         );
     }
 
+    /// A number of units in a cycle, or of cycles for one, that servers can work with.
+    pub fn rate(&mut self, path: &'static str, value: f64) {
+        let holds = (1.0 / 64.0..=1_000_000.0).contains(&value);
+        self.that(path, holds, format!("is {value}"), "it must be between 1/64 and a million");
+    }
+
     /// All rules. A block's own stand beside its specification.
     pub(super) fn all(&mut self, config: &Config) {
         self.not_empty("tpcs", &config.tpcs);
@@ -67,14 +73,20 @@ impl Checks {
             "at most 4096",
         );
         // An answer must not come before the exchange point at which it is computed.
-        let path = 2 * config.crossbar.latency;
+        let to_gpc = 2 * config.tpc.latency;
+        let path = to_gpc + (config.gpc.l15_latency).min(2 * config.crossbar.latency + config.l2.latency);
         self.that(
             "quantum",
             config.quantum <= path,
             format!("is {}", config.quantum),
-            format!("it must be at most {path}, the way through the crossbar and back"),
+            format!("it must be at most {path}, the shortest way from an SM to memory and back"),
         );
         crate::front::check(config, self);
+        config.gpc.check(self);
+        config.tpc.check(self);
+        config.crossbar.check(self);
+        config.l2.check(self);
+        config.dram.check(self, config.l2.slices);
         config.sm.check(self);
     }
 }

@@ -248,7 +248,8 @@ fn conflicts(i: &Inst, before: Option<&Inst>, spec: &Spec) -> u32 {
 /// The constant operand of an instruction that reads one by a fixed place.
 fn constant(i: &Inst) -> Option<(u8, u32)> {
     if matches!(i.op, Op::Uldc | Op::Uldc64) {
-        let fixed = matches!(i.src[0].operand, Operand::None | Operand::UReg(UReg::URZ) | Operand::Reg(Reg::RZ));
+        let fixed =
+            matches!(i.src[0].operand, Operand::None | Operand::UReg(UReg::URZ) | Operand::Reg(Reg::RZ));
         return fixed.then(|| (i.field(Field::Bank) as u8, i.offset() as u32));
     }
     i.src.iter().find_map(|s| match s.operand {
@@ -347,7 +348,8 @@ impl Code {
             producer,
             latency: latency as u16,
             predicate_latency: predicate_latency as u16,
-            guard_latency: (predicate_latency + spec.latency.guard.saturating_sub(spec.latency.predicate)) as u16,
+            guard_latency: (predicate_latency + spec.latency.guard.saturating_sub(spec.latency.predicate))
+                as u16,
             registers,
             predicates,
             is_fma: is_fma(i),

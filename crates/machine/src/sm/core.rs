@@ -313,7 +313,9 @@ impl Sm {
                     self.load_store.respond(&r, &mut done, &mut self.counters);
                     for d in done.drain(..) {
                         match d.kind {
-                            load_store::Kind::Store | load_store::Kind::Reduction => self.acknowledge(work, d, now),
+                            load_store::Kind::Store | load_store::Kind::Reduction => {
+                                self.acknowledge(work, d, now)
+                            }
                             _ => self.complete(work, d.owner, d.at.0, now),
                         }
                     }
@@ -514,7 +516,14 @@ impl Sm {
         if line != warp.line {
             let sequential = line == warp.line.wrapping_add(1);
             use super::fetch::Fetched;
-            match self.fetch.fetch(Cycle(now), sub_core, warp.pc, sequential, &mut self.out, &mut self.counters) {
+            match self.fetch.fetch(
+                Cycle(now),
+                sub_core,
+                warp.pc,
+                sequential,
+                &mut self.out,
+                &mut self.counters,
+            ) {
                 Fetched::At(at) => {
                     warp.line = line;
                     if at.0 > since {
@@ -544,7 +553,9 @@ impl Sm {
         let crossing = u64::from(self.spec.latency.pipe_crossing);
         let (own, other) = if timing.is_fma { (3, 0) } else { (0, 3) };
         latest[0] = latest[own].max(latest[other] + crossing);
-        for (k, reason) in [Stall::Wait, Stall::LongScoreboard, Stall::ShortScoreboard].into_iter().enumerate() {
+        for (k, reason) in
+            [Stall::Wait, Stall::LongScoreboard, Stall::ShortScoreboard].into_iter().enumerate()
+        {
             let at = latest[k];
             if at > since {
                 if at >= UNKNOWN {
@@ -560,7 +571,14 @@ impl Sm {
         if timing.constant != super::code::NO_CONSTANT {
             use super::fetch::Fetched;
             let (bank, offset) = (timing.bank, timing.constant);
-            match self.constants.operand(Cycle(now), sub_core, bank, offset, &mut self.out, &mut self.counters) {
+            match self.constants.operand(
+                Cycle(now),
+                sub_core,
+                bank,
+                offset,
+                &mut self.out,
+                &mut self.counters,
+            ) {
                 Fetched::At(at) => {
                     if at.0 > since {
                         self.stalls[pc][Stall::ImcMiss as usize] += at.0 - since;

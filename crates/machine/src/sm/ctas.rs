@@ -196,7 +196,12 @@ impl Sm {
                 self.output.push((cta.linear, text));
             }
             cta.is_used = false;
-            self.ends.push(CtaEnd { at: Cycle(cta.end), sm: self.id, launch: cta.context as u32, linear: cta.linear });
+            self.ends.push(CtaEnd {
+                at: Cycle(cta.end),
+                sm: self.id,
+                launch: cta.context as u32,
+                linear: cta.linear,
+            });
         }
     }
 }

@@ -33,7 +33,8 @@ impl Sm {
         }
         sub.take(bit, timing.class);
 
-        let is_memory = matches!(timing.kind, Kind::Load | Kind::Store | Kind::Atomic | Kind::Reduction | Kind::Prefetch);
+        let is_memory =
+            matches!(timing.kind, Kind::Load | Kind::Store | Kind::Atomic | Kind::Reduction | Kind::Prefetch);
         if is_memory {
             cta.resident.access(index, &mut self.access);
         }
@@ -109,7 +110,12 @@ impl Sm {
                     producer: timing.producer,
                 };
                 let fetched = self.constants.load(
-                    Cycle(now), timing.bank, offsets.list(), owner.pack(), &mut self.out, &mut self.counters,
+                    Cycle(now),
+                    timing.bank,
+                    offsets.list(),
+                    owner.pack(),
+                    &mut self.out,
+                    &mut self.counters,
                 );
                 let ready = match fetched {
                     Fetched::At(at) => Ready::at(at.0, timing.producer),
@@ -279,4 +285,3 @@ fn throttle_reason(class: Class) -> Stall {
         _ => Stall::MathPipeThrottle,
     }
 }
-

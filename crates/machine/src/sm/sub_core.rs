@@ -160,9 +160,8 @@ impl SubCore {
         let mut order: Vec<u32> =
             (1..=64).map(|n| (self.newest + n) % 64).filter(|b| self.used >> b & 1 != 0).collect();
         order.truncate(64);
-        let map = |set: u64| {
-            order.iter().enumerate().fold(0u64, |m, (new, &old)| m | (set >> old & 1) << new)
-        };
+        let map =
+            |set: u64| order.iter().enumerate().fold(0u64, |m, (new, &old)| m | (set >> old & 1) << new);
         for slot in &mut self.wheel.slots {
             *slot = map(*slot);
         }
@@ -380,10 +379,8 @@ impl SubCore {
 }
 
 fn pipe(p: &Pipe) -> PipeState {
-    let classes = Class::ALL
-        .iter()
-        .filter(|c| p.runs.iter().any(|r| r == c.name()))
-        .fold(0, |m, &c| m | 1 << c as u32);
+    let classes =
+        Class::ALL.iter().filter(|c| p.runs.iter().any(|r| r == c.name())).fold(0, |m, &c| m | 1 << c as u32);
     PipeState {
         interval: u64::from(32u32.div_ceil(p.lanes.max(1))),
         free: 0,
