@@ -57,8 +57,8 @@ pub enum Stopped {
     Cancelled,
     /// The machine cannot take it, in words.
     Refused(String),
-    /// Nothing can happen any more.
-    Stuck,
+    /// Nothing can happen any more; what the warps wait for, in words.
+    Stuck(String),
 }
 
 /// An SM at work.
@@ -211,17 +211,20 @@ impl Run<'_, '_> {
     fn to_end(&mut self, workers: &Workers, start: Cycle) -> Result<Cycle, Stopped> {
         let quantum = u64::from(self.config.quantum.max(1));
         let mut until = Cycle((start.0 / quantum + 1) * quantum);
+        // The launch can have ended while answers to its stores are still on their way.
+        let mut finished = None;
         loop {
             self.run_sms(workers, until);
             self.exchange(workers, until)?;
-            for (_, at) in self.front.finished() {
-                if self.is_quiet() {
-                    return Ok(at);
-                }
+            finished = self.front.finished().last().map(|&(_, at)| at).or(finished);
+            if let Some(at) = finished
+                && self.is_quiet()
+            {
+                return Ok(at);
             }
             self.watch(until - start)?;
             // The next exchange point; cycles in which nobody acts are skipped.
-            let next = self.next_event().ok_or(Stopped::Stuck)?;
+            let next = self.next_event().ok_or_else(|| Stopped::Stuck(self.waiting()))?;
             until = Cycle((next.0.max(until.0) / quantum + 1) * quantum);
         }
     }
@@ -313,10 +316,16 @@ impl Run<'_, '_> {
         sms.chain(ends).chain(self.front.next_event()).min()
     }
 
+    /// What the warps of the first SM that has some wait for.
+    fn waiting(&self) -> String {
+        let part = self.parts.iter().find(|p| !p.sm.is_idle());
+        part.map_or_else(|| "no SM has a warp".to_owned(), |p| p.sm.waiting())
+    }
+
     /// No SM does anything, and nothing is under way.
     fn is_quiet(&self) -> bool {
         self.ends.is_empty()
-            && self.parts.iter().zip(&self.is_active).all(|(part, a)| !a || part.sm.is_idle())
+            && self.parts.iter().zip(&self.is_active).all(|(part, a)| !a || (part.sm.is_idle() && part.sm.next_request().is_none()))
     }
 
     /// Tells whoever watches how far it is, and stops when asked to.

@@ -191,6 +191,15 @@ impl Sm {
         self.next = self.next.min(self.starts[0].at.0);
     }
 
+    /// What the warps wait for, in words.
+    pub fn waiting(&self) -> String {
+        let mut text = format!("SM {}:", self.id.0);
+        for (n, w) in self.warps.iter().enumerate().filter(|(_, w)| w.state != State::Empty) {
+            text += &format!(" warp {n} at {:#x} {:?} since {}, {} loads;", w.pc, w.state, w.since, w.loads);
+        }
+        text
+    }
+
     /// Moves the requests that leave before `until` to an outbox, in the order of their cycles.
     pub fn send(&mut self, until: Cycle, outbox: &mut Vec<Request>) -> bool {
         if self.out.is_empty() {
