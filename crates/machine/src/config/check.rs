@@ -51,6 +51,17 @@ impl Checks {
         self.that(path, holds, format!("is {value}"), "it must be between 1/64 and a million");
     }
 
+    /// A cache's bytes must make a power of two of sets.
+    pub fn sets(&mut self, path: &'static str, bytes: u64, line: u64, ways: u64) {
+        let set = (line * ways).max(1);
+        self.that(
+            path,
+            bytes.is_multiple_of(set) && (bytes / set).is_power_of_two(),
+            format!("is {bytes}"),
+            format!("it must be {set} (a set of {ways} lines) times a power of two"),
+        );
+    }
+
     /// All rules. A block's own stand beside its specification.
     pub(super) fn all(&mut self, config: &Config) {
         self.not_empty("tpcs", &config.tpcs);

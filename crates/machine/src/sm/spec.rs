@@ -108,6 +108,10 @@ spec! {
         parts {
             /// Latencies of units.
             latency: Latency,
+            /// Instruction supply: a cache a sub-core, one for the SM, and a prefetcher between them and the GPC's cache.
+            fetch: super::fetch::Spec,
+            /// Constant caches: one a sub-core for operands, one for loads, one behind both.
+            constants: super::constants::Spec,
             /// Load-store unit: queues of the sub-cores, address units, and the memory that first-level cache and shared memory split.
             load_store: super::load_store::Spec,
         }
@@ -120,6 +124,8 @@ const KINDS: [&str; 10] = ["alu", "fma", "imad", "half", "fp64", "xu", "uniform"
 impl Spec {
     /// Rules between the numbers of an SM.
     pub fn check(&self, checks: &mut Checks) {
+        self.fetch.check(checks);
+        self.constants.check(checks);
         checks.multiple("sm.warps", self.warps.into(), self.sub_cores.into());
         checks.not_empty("sm.shared_splits", &self.shared_splits);
         checks.ascending("sm.shared_splits", &self.shared_splits);
