@@ -163,7 +163,7 @@ impl Ppu {
             printer: Printer::default(),
         };
         let outcome = match submitted {
-            Ok(()) => Workers::with(options.threads.max(1), |workers| run.to_end(workers, start)),
+            Ok(()) => Workers::with(options.threads.max(1), |workers| run.finish(workers, start)),
             Err(full) => Err(Stopped::Refused(full.to_string())),
         };
         let mut timed = Timed { cycles: 0, counters: run.memory.counters(), stalls: Vec::new(), occupancy };
@@ -208,7 +208,7 @@ struct Printer {
 
 impl Run<'_, '_> {
     /// Runs from exchange point to exchange point; the cycle at which the launch has ended.
-    fn to_end(&mut self, workers: &Workers, start: Cycle) -> Result<Cycle, Stopped> {
+    fn finish(&mut self, workers: &Workers, start: Cycle) -> Result<Cycle, Stopped> {
         let quantum = u64::from(self.config.quantum.max(1));
         let mut until = Cycle((start.0 / quantum + 1) * quantum);
         // The launch can have ended while answers to its stores are still on their way.
@@ -325,7 +325,11 @@ impl Run<'_, '_> {
     /// No SM does anything, and nothing is under way.
     fn is_quiet(&self) -> bool {
         self.ends.is_empty()
-            && self.parts.iter().zip(&self.is_active).all(|(part, a)| !a || (part.sm.is_idle() && part.sm.next_request().is_none()))
+            && self
+                .parts
+                .iter()
+                .zip(&self.is_active)
+                .all(|(part, a)| !a || (part.sm.is_idle() && part.sm.next_request().is_none()))
     }
 
     /// Tells whoever watches how far it is, and stops when asked to.

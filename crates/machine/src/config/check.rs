@@ -45,6 +45,12 @@ impl Checks {
         self.that(path, holds, "is not in ascending order", "write the smallest first, each one once");
     }
 
+    /// A number of units in a cycle, or of cycles for one, that servers can work with.
+    pub fn rate(&mut self, path: &'static str, value: f64) {
+        let holds = (1.0 / 64.0..=1_000_000.0).contains(&value);
+        self.that(path, holds, format!("is {value}"), "it must be between 1/64 and a million");
+    }
+
     /// A cache's bytes must make a power of two of sets.
     pub fn sets(&mut self, path: &'static str, bytes: u64, line: u64, ways: u64) {
         let set = (line * ways).max(1);
@@ -54,12 +60,6 @@ impl Checks {
             format!("is {bytes}"),
             format!("it must be {set} (a set of {ways} lines) times a power of two"),
         );
-    }
-
-    /// A number of units in a cycle, or of cycles for one, that servers can work with.
-    pub fn rate(&mut self, path: &'static str, value: f64) {
-        let holds = (1.0 / 64.0..=1_000_000.0).contains(&value);
-        self.that(path, holds, format!("is {value}"), "it must be between 1/64 and a million");
     }
 
     /// All rules. A block's own stand beside its specification.
