@@ -108,6 +108,12 @@ spec! {
         parts {
             /// Latencies of units.
             latency: Latency,
+            /// Instruction supply: a cache a sub-core, one for the SM, and a prefetcher between them and the GPC's cache.
+            fetch: super::fetch::Spec,
+            /// Constant caches: one a sub-core for operands, one for loads, one behind both.
+            constants: super::constants::Spec,
+            /// Load-store unit: queues of the sub-cores, address units, and the memory that first-level cache and shared memory split.
+            load_store: super::load_store::Spec,
         }
     }
 }
@@ -118,6 +124,8 @@ const KINDS: [&str; 10] = ["alu", "fma", "imad", "half", "fp64", "xu", "uniform"
 impl Spec {
     /// Rules between the numbers of an SM.
     pub fn check(&self, checks: &mut Checks) {
+        self.fetch.check(checks);
+        self.constants.check(checks);
         checks.multiple("sm.warps", self.warps.into(), self.sub_cores.into());
         checks.not_empty("sm.shared_splits", &self.shared_splits);
         checks.ascending("sm.shared_splits", &self.shared_splits);
@@ -128,6 +136,7 @@ impl Spec {
             format!("has {largest}"),
             format!("the whole is `sm.l1_shared_bytes`, {}", self.l1_shared_bytes),
         );
+        self.load_store.check(checks);
         for kind in KINDS {
             let runs = self.pipes.iter().any(|p| p.runs.iter().any(|r| r == kind));
             // A machine without tensor or double-precision pipes is a machine all the same.
