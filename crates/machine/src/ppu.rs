@@ -22,6 +22,9 @@ const CODE_BASE: u64 = 1 << 52;
 const CONSTANT_BASE: u64 = 1 << 53;
 const LOCAL_BASE: u64 = 1 << 54;
 
+/// Bytes of an instruction in memory.
+const INSTRUCTION_BYTES: u64 = 16;
+
 /// How a launch is run.
 #[derive(Clone, Copy, Default)]
 pub struct RunOptions<'a> {
@@ -139,6 +142,11 @@ impl Ppu {
         let occupancy = Occupancy::new(&self.config.sm, &task, 0);
         let start = self.now;
         self.memory.reset_counters();
+        // The driver has just written both: the code is in the second-level cache, and the launch carries its
+        // constant bank. (Kernels show no DRAM reads for them, and first constants cost no more than the GPC's cache.)
+        self.memory.host_write(CODE_BASE, image.code.len() as u64 * INSTRUCTION_BYTES);
+        let bank = u64::from(isa::abi::launch::PARAMS) + u64::from(function.param_bytes);
+        self.memory.preload_constants(CONSTANT_BASE, bank);
         let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.sms.len());
         for mut sm in self.sms.drain(..) {
             sm.begin_launch(&contexts[0].code, CODE_BASE, CONSTANT_BASE, occupancy.shared_split);

@@ -280,6 +280,11 @@ impl Gpc {
         }
     }
 
+    /// Lines of constants that a launch brings along.
+    pub fn preload(&mut self, lines: std::ops::Range<u64>) {
+        lines.for_each(|line| self.l15.preload(line));
+    }
+
     /// Forgets what it holds and who uses what when.
     pub fn clear(&mut self) {
         self.ports.iter_mut().for_each(Port::clear);

@@ -3,7 +3,7 @@
 use super::spec::Spec;
 use isa::field::{Cache, Field, Order};
 use isa::image::Image;
-use isa::{Effects, Inst, Op, Operand, Pred, Reg, Role, UReg, Unit};
+use isa::{Effects, Inst, Op, Operand, Pred, Reg, Role, Src, UReg, Unit};
 
 /// Kinds of instructions that compete for pipes. A pipe runs one or more of them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -132,8 +132,10 @@ pub struct Timing {
     pub predicates: u8,
     /// Runs in a multiply-add pipe.
     pub is_fma: bool,
-    /// Cycles that reading operands takes beyond the first, because they share banks.
-    pub conflicts: u8,
+    /// Writes that must not overtake earlier ones: registers and predicates.
+    pub checked: u8,
+    /// Registers to be read from each bank.
+    pub bank_reads: [u8; BANKS],
     /// 32-bit registers a lane that a memory operation moves.
     pub words: u8,
     /// Bank and offset of a constant operand.
@@ -229,20 +231,38 @@ fn latency(i: &Inst, spec: &Spec) -> (u32, u32, Producer) {
     }
 }
 
-/// Extra cycles for reading operands: the reads of the fullest bank beyond its ports. What the reuse cache holds is not
-/// read again: a source that the instruction before marked, in the same place.
-fn conflicts(i: &Inst, before: Option<&Inst>, spec: &Spec) -> u32 {
-    let banks = spec.register_banks.max(1);
-    let mut reads = [0u32; 16];
-    for (n, s) in i.src.iter().enumerate() {
-        let Operand::Reg(r) = s.operand else { continue };
-        let kept = before.is_some_and(|b| b.src[n].reuse && b.src[n].operand == s.operand);
-        if r != Reg::RZ && !kept {
-            reads[(u32::from(r.0) % banks) as usize & 15] += 1;
+/// Most register banks that a sub-core can have.
+pub const BANKS: usize = 4;
+
+/// Registers that an instruction reads from each bank. One that it names twice is read once, and what the reuse cache
+/// holds is not read again: a source that the instruction before marked, in the same place.
+fn bank_reads(i: &Inst, before: Option<&Inst>, spec: &Spec) -> [u8; BANKS] {
+    let banks = spec.register_banks.clamp(1, BANKS as u32);
+    let mut reads = [0; BANKS];
+    let mut seen: [Option<Reg>; 12] = [None; 12];
+    let mut n = 0;
+    for &role in i.op.row().roles {
+        let Some(Src { operand: Operand::Reg(first), .. }) = i.source(role) else { continue };
+        let place = match role {
+            Role::A | Role::A2 | Role::AFrom | Role::Addr | Role::CAddr => Some(0),
+            Role::B | Role::B2 => Some(1),
+            Role::C | Role::C2 | Role::CW | Role::CT => Some(2),
+            _ => None,
+        };
+        let kept = place.zip(before).is_some_and(|(p, b)| b.src[p].reuse && b.src[p].operand == i.src[p].operand);
+        if first == Reg::RZ || kept {
+            continue;
+        }
+        for k in 0..i.width(role) {
+            let r = Reg(first.0.wrapping_add(k as u8));
+            if n < seen.len() && !seen[..n].contains(&Some(r)) {
+                seen[n] = Some(r);
+                n += 1;
+                reads[(u32::from(r.0) % banks) as usize] += 1;
+            }
         }
     }
-    let fullest = reads.into_iter().max().unwrap_or(0);
-    fullest.div_ceil(spec.bank_ports.max(1)).saturating_sub(1)
+    reads
 }
 
 /// The constant operand of an instruction that reads one by a fixed place.
@@ -353,7 +373,9 @@ impl Code {
             registers,
             predicates,
             is_fma: is_fma(i),
-            conflicts: conflicts(i, before, spec) as u8,
+            checked: registers + predicates,
+            // Memory operations send their operands on their own time.
+            bank_reads: if i.op.row().unit == Unit::Lsu { [0; BANKS] } else { bank_reads(i, before, spec) },
             words: moved.map_or(1, |&r| i.width(r)) as u8,
             bank: operand.map_or(if i.op == Op::Ldc { i.field(Field::Bank) as u8 } else { 0 }, |c| c.0),
             constant: operand.map_or(NO_CONSTANT, |c| c.1),

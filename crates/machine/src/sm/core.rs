@@ -549,9 +549,12 @@ impl Sm {
         // The latest of what it waits for, by producer.
         let mut latest = [0u64; 4];
         let (writes, reads) = code.places(timing);
-        for &p in writes {
+        for &p in &writes[..timing.checked as usize] {
             let (a, b) = (warp.ready[p as usize], warp.read_until[p as usize]);
-            latest[a.producer()] = latest[a.producer()].max(a.cycle());
+            // Writes of fixed latency come in the order of their issue anyway.
+            if a.is_variable() {
+                latest[a.producer()] = latest[a.producer()].max(a.cycle());
+            }
             latest[b.producer()] = latest[b.producer()].max(b.cycle());
         }
         for &p in reads {

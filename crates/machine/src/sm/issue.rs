@@ -61,9 +61,7 @@ impl Sm {
         charged[Stall::Selected as usize] += 1;
         self.issued_by_class[timing.class as usize] += 1;
         let start = sub.enter(timing.class, now);
-        if timing.conflicts != 0 {
-            sub.hold_dispatch(now, timing.conflicts.into());
-        }
+        sub.read_banks(now, &timing.bank_reads);
         let (writes, _) = context.code.places(&timing);
         let mut from = now + 1;
         let mut reason = Stall::BranchResolving;

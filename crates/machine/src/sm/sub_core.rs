@@ -5,7 +5,7 @@
 //! known, in the set of its class of instructions when nothing but a pipe is in its way, or nowhere while it waits for
 //! something whose time is not known.
 
-use super::code::{CLASSES, Class};
+use super::code::{BANKS, CLASSES, Class};
 use super::spec::{Pipe, Policy, Spec};
 use crate::server::Queue;
 use crate::units::Cycle;
@@ -103,6 +103,11 @@ pub struct SubCore {
     class_held: [u64; CLASSES],
     /// The dispatcher is held until then.
     dispatch_free: u64,
+    /// When each bank has read all that was asked of it, in reads: a cycle is as many as a bank has ports.
+    bank_free: [u64; BANKS],
+    bank_ports: u64,
+    /// Cycles of reads that can wait before the dispatcher is held.
+    operand_buffer: u64,
     /// Bits in use, and the newest of them.
     used: u64,
     newest: u32,
@@ -130,6 +135,9 @@ impl SubCore {
             class_closed: [u64::MAX; CLASSES],
             class_held: [0; CLASSES],
             dispatch_free: 0,
+            bank_free: [0; BANKS],
+            bank_ports: spec.bank_ports.max(1).into(),
+            operand_buffer: spec.operand_buffer.into(),
             used: 0,
             newest: 63,
             last: 0,
@@ -355,9 +363,23 @@ impl SubCore {
         }
     }
 
-    /// The dispatcher reads operands for `extra` more cycles.
-    pub fn hold_dispatch(&mut self, now: u64, extra: u64) {
-        let until = now + 1 + extra;
+    /// Reads an instruction's registers. Reads wait in front of their bank; the dispatcher is held when too many do.
+    #[inline(always)]
+    pub fn read_banks(&mut self, now: u64, reads: &[u8; BANKS]) {
+        let mut latest = 0;
+        for (free, &n) in self.bank_free.iter_mut().zip(reads) {
+            *free = (*free).max(now * self.bank_ports) + u64::from(n);
+            latest = latest.max(*free);
+        }
+        let until = (latest / self.bank_ports).saturating_sub(self.operand_buffer);
+        if until > now + 1 {
+            self.hold_dispatch(now, until);
+        }
+    }
+
+    /// The dispatcher is held until a cycle.
+    #[cold]
+    fn hold_dispatch(&mut self, now: u64, until: u64) {
         for c in 0..CLASSES {
             self.class_held[c] += until.saturating_sub(self.class_free[c].max(now + 1));
         }

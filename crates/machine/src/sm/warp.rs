@@ -27,6 +27,13 @@ impl Ready {
         self.0 >> 2
     }
 
+    /// The time was not known when the producer issued.
+    #[inline(always)]
+    pub fn is_variable(self) -> bool {
+        let p = self.0 & 3;
+        p == Producer::Long as u64 || p == Producer::Short as u64
+    }
+
     #[inline(always)]
     pub fn producer(self) -> usize {
         (self.0 & 3) as usize
