@@ -10,6 +10,7 @@
 //! | [`command`], [`front`] | words of push buffers; those five blocks as one |
 //! | [`gpc`], [`tpc`], [`sm`] | clusters of SMs and the SM itself |
 //! | [`crossbar`], [`l2`], [`dram`] | memory behind the SMs; [`memory`] puts it together |
+//! | [`ppu`] | a whole processor, running launches |
 //! | [`units`], [`ports`] | time, places; what travels between blocks |
 //! | [`server`], [`workers`] | contention in virtual time; host threads |
 //! | [`stall`], [`counters`], [`report`] | why warps wait; what is counted; what users are told |
@@ -34,6 +35,7 @@ pub mod io;
 pub mod l2;
 pub mod memory;
 pub mod ports;
+pub mod ppu;
 pub mod report;
 pub mod server;
 pub mod sm;
