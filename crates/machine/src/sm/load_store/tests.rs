@@ -382,3 +382,116 @@ proptest! {
         prop_assert!(counters.l1_hits <= counters.l1_sectors);
     }
 }
+
+#[test]
+fn zz_explore() {
+    let gather = |mask: u64| {
+        sweep(8, |k, s| {
+            let mut h = *s as u32;
+            if k == 0 {
+                h = h.wrapping_mul(2_654_435_761);
+            }
+            h ^= h >> 15;
+            h = h.wrapping_mul(0x2c1b_3c6d);
+            h ^= h >> 12;
+            *s = h.into();
+            u64::from(h) & mask
+        })
+    };
+    for m in [16383u64, 262143, 4194303, 16777215] {
+        let c = gather(m);
+        eprintln!("gather {m}: sectors {} hits {} conflicts {}", c.l1_sectors, c.l1_hits, c.bank_conflicts);
+    }
+    for st in [1, 8, 16, 32] {
+        let c = sweep(8, |k, t| (*t * st + k * 65536) & 4_194_303);
+        eprintln!("stride {st}: sectors {} hits {} conflicts {}", c.l1_sectors, c.l1_hits, c.bank_conflicts);
+    }
+    for kb in [64u64, 128, 192, 224, 240, 256, 288, 320] {
+        let n = kb * 8;
+        let mut b = Bench::new(236);
+        b.unit.set_split(8 << 10);
+        let mut order: Vec<u64> = (0..n).collect();
+        let mut r = 12345u64;
+        for i in (1..n).rev() {
+            r = r.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            order.swap(i as usize, ((r >> 33) % (i + 1)) as usize);
+        }
+        let mut now = Cycle(1000);
+        let mut from = now;
+        for pass in 0..2 {
+            from = now;
+            for &l in &order {
+                let a = access(Space::Global, 8, Where::Same((1 << 32) + l * 128), 1);
+                b.done.clear();
+                now = b.result(now, &op(Kind::Load, &a, 5));
+            }
+            let _ = pass;
+        }
+        eprintln!("chase {kb}: {}", (now - from) as f64 / n as f64);
+    }
+    for (name, kind, hit, pat) in [
+        ("coalesced hit", Kind::Load, true, 0),
+        ("coalesced miss", Kind::Load, false, 0),
+        ("same hit", Kind::Load, true, 1),
+        ("scattered hit", Kind::Load, true, 2),
+        ("stride miss", Kind::Load, false, 3),
+        ("random miss", Kind::Load, false, 2),
+        ("store", Kind::Store, false, 0),
+        ("lds", Kind::Load, true, 4),
+        ("lds conflict", Kind::Load, true, 5),
+    ] {
+        let mut best = f64::MAX;
+        for _ in 0..5 {
+            let mut u = unit();
+            let (mut out, mut done, mut c) = (Vec::new(), Vec::new(), Counters::default());
+            let mut r = 1u64;
+            let list: Vec<Access> = (0..64u64)
+                .map(|i| match pat {
+                    0 => access(Space::Global, 4, Where::Consecutive((1 << 32) + i * 128), FULL),
+                    1 => access(Space::Global, 4, Where::Same((1 << 32) + i * 128), FULL),
+                    2 => {
+                        let mut a = access(Space::Global, 4, Where::Lanes, FULL);
+                        for l in 0..32 {
+                            r = r.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                            a.lanes[l] = (1 << 32) + ((r >> 33) % 16384) * 4;
+                        }
+                        a
+                    }
+                    3 => scattered(Space::Global, 4, |l| (1 << 32) + (i * 32 + l) * 128),
+                    4 => access(Space::Shared, 4, Where::Consecutive(i * 128), FULL),
+                    _ => scattered(Space::Shared, 4, |l| l * 128 + i * 4),
+                })
+                .collect();
+            let start = std::time::Instant::now();
+            let n = 200_000u64;
+            let mut now = Cycle(1000);
+            for k in 0..n {
+                let mut a = &list[k as usize % 64];
+                let mut moved;
+                if !hit && k % 64 == 0 {
+                    u.invalidate();
+                }
+                if !hit && pat == 0 {
+                    moved = a.clone();
+                    moved.place = Where::Consecutive((1 << 32) + k * 128);
+                    a = &moved;
+                }
+                u.issue(now, &op(kind, a, k), &mut out, &mut c);
+                now += 8;
+                for q in out.drain(..) {
+                    let r = Response {
+                        at: q.at + 300,
+                        token: q.token,
+                        line: q.line,
+                        sectors: q.sectors,
+                        kind: q.kind,
+                    };
+                    u.respond(&r, &mut done, &mut c);
+                }
+                done.clear();
+            }
+            best = best.min(start.elapsed().as_nanos() as f64 / n as f64);
+        }
+        eprintln!("speed {name}: {best:.1} ns");
+    }
+}
