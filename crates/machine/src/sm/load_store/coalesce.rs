@@ -35,6 +35,13 @@ impl Piece {
     }
 }
 
+/// How many sectors a mask of four has. Host processors may lack an instruction that counts bits.
+#[inline(always)]
+pub fn count(sectors: u8) -> u32 {
+    const COUNTS: u64 = 0x4332_3221_3221_2110;
+    (COUNTS >> (4 * (sectors & 15))) as u32 & 15
+}
+
 /// The sectors that some of these words are in.
 #[inline(always)]
 fn sectors_of(words: u32) -> u8 {
@@ -242,10 +249,16 @@ impl Pieces {
 /// ten cycles that a stride of 160 bytes takes.
 #[inline(always)]
 fn tag_bank(line: u64, banks: u32) -> usize {
-    const LOW: u64 = 0b_011_011_011_011_011_011_011_011_011_011_0101;
-    const HIGH: u64 = 0b_110_110_110_110_110_110_110_110_110_110_1010;
+    // Bits from the fifth on repeat their roles every three.
     let n = line / LINE;
-    let bank = (n & LOW).count_ones() & 1 | ((n & HIGH).count_ones() & 1) << 1;
+    let mut y = n >> 4;
+    y ^= y >> 36;
+    y ^= y >> 18;
+    y ^= y >> 9;
+    y ^= y >> 3 ^ y >> 6;
+    let low = n ^ n >> 2 ^ y ^ y >> 1;
+    let high = n >> 1 ^ n >> 3 ^ y >> 1 ^ y >> 2;
+    let bank = (low & 1 | (high & 1) << 1) as u32;
     (bank & (banks - 1)) as usize & 3
 }
 

@@ -1,6 +1,6 @@
 //! Global and local memory through the first-level cache: lookups, misses, stores, atomics, and the answers.
 
-use super::coalesce::{Modify, Pieces, modify};
+use super::coalesce::{Modify, Pieces, count, modify};
 use super::l1::NONE;
 use super::{Done, Kind, LoadStore, Operation, Outcome};
 use crate::counters::Counters;
@@ -82,7 +82,7 @@ impl LoadStore {
                 ready = ready.later(s.ready(there));
                 let coming = sectors & s.pending & !s.valid;
                 missing = sectors & !there & !coming;
-                counters.l1_hits += u64::from((there | coming).count_ones());
+                counters.l1_hits += u64::from(count(there | coming));
                 chain = s.flight;
                 if missing != 0 {
                     s.pending |= missing;
@@ -145,8 +145,8 @@ impl LoadStore {
         for (n, p) in pieces.list().iter().enumerate() {
             let is_local = n >= access.locals;
             let (sectors, whole) = (p.sectors(), p.whole());
-            counters.l1_sectors += u64::from(sectors.count_ones());
-            counters.l1_store_sectors += u64::from(sectors.count_ones()) * u64::from(!is_local);
+            counters.l1_sectors += u64::from(count(sectors));
+            counters.l1_store_sectors += u64::from(count(sectors)) * u64::from(!is_local);
             let looked = access.looked(n, self.spec.l1.tags_per_cycle);
             let slot = if is_local || self.spec.l1.store_allocates {
                 self.line(p.line, looked, out)
@@ -158,7 +158,7 @@ impl LoadStore {
                 let s = self.cache.slot(at);
                 // A line counts as a whole here, also one that only has stores under way.
                 if s.is_known() {
-                    counters.l1_hits += u64::from(sectors.count_ones());
+                    counters.l1_hits += u64::from(count(sectors));
                 }
                 if is_local {
                     // What was never written can be anything, so a written sector is complete.
@@ -240,7 +240,7 @@ impl LoadStore {
     #[inline(always)]
     fn send(&mut self, looked: Cycle, s: Sent, out: &mut Vec<Request>) {
         let l1 = &self.spec.l1;
-        let data = (s.sectors.count_ones() * SECTOR as u32).div_ceil(l1.store_bytes);
+        let data = (count(s.sectors) * SECTOR as u32).div_ceil(l1.store_bytes);
         let busy = match s.kind {
             // Bytes of a sector that is not whole travel with a mask.
             RequestKind::Store => data + u32::from(!s.is_whole),
@@ -354,7 +354,7 @@ impl Sent {
 
 #[inline(always)]
 fn count_load(counters: &mut Counters, sectors: u8, is_local: bool) {
-    let n = u64::from(sectors.count_ones());
+    let n = u64::from(count(sectors));
     counters.l1_sectors += n;
     counters.l1_load_sectors += if is_local { 0 } else { n };
 }
