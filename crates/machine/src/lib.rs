@@ -8,7 +8,7 @@
 //! | [`config`], [`spec`] | configurations: every number of every block, with its explanation |
 //! | [`io`], [`host`], [`front_end`], [`compute_scheduler`], [`distribution`] | from the host's push buffer to CTAs on SMs |
 //! | [`gpc`], [`tpc`], [`sm`] | clusters of SMs and the SM itself |
-//! | [`crossbar`], [`l2`], [`dram`] | memory behind the SMs |
+//! | [`crossbar`], [`l2`], [`dram`] | memory behind the SMs; [`memory`] puts it together |
 //! | [`units`], [`ports`] | time, places; what travels between blocks |
 //! | [`server`], [`workers`] | contention in virtual time; host threads |
 //! | [`stall`], [`counters`] | why warps wait; what is counted |
@@ -29,6 +29,7 @@ pub mod gpc;
 pub mod host;
 pub mod io;
 pub mod l2;
+pub mod memory;
 pub mod ports;
 pub mod server;
 pub mod sm;
