@@ -77,7 +77,7 @@ fn list(as_json: bool) -> Result<String, Problems> {
     Ok(all.iter().map(|c| format!("{:width$}  {}\n", c.name, c.description)).collect())
 }
 
-fn show(config: &Config, key: Option<&str>, as_json: bool) -> Result<String, Problem> {
+fn show(config: &Config, key: Option<&str>, as_json: bool) -> Result<String, Problems> {
     let selected = match key {
         Some(path) => Config::select(path).map_err(|p| Problem::new(p.message).help(p.help))?,
         None => Config::keys(),
