@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn one_key_is_shown_with_its_explanation() {
-        let text = show(&preset("h200"), Some("warps"), false).expect("a key");
+        let text = show(&preset("h200"), Some("sm.warps"), false).expect("a key");
         assert_eq!(text, "# Warp slots.\nsm.warps = 64\n");
         let text = show(&preset("h200"), Some("host"), false).expect("a table");
         assert!(text.contains("host.fetch_cycles = "), "{text}");
