@@ -34,6 +34,7 @@ pub mod io;
 pub mod l2;
 pub mod memory;
 pub mod ports;
+pub mod ppu;
 pub mod server;
 pub mod sm;
 pub mod spec;
