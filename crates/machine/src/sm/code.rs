@@ -1,7 +1,7 @@
 //! A kernel's instructions as the scheduler sees them: what each waits for, which pipe it takes, how long it lasts.
 
 use super::spec::Spec;
-use isa::field::{Cache, Field, Order};
+use isa::field::{Cache, Field, From, Order, To};
 use isa::image::Image;
 use isa::{Effects, Inst, Op, Operand, Pred, Reg, Role, Src, UReg, Unit};
 
@@ -158,7 +158,24 @@ const GUARDS: u16 = 8;
 const UNIFORMS: u16 = 16;
 const REGISTERS: u16 = 80;
 
+/// Conversions that have a place in the fast pipes: between 32-bit integers and single precision one way, between
+/// half and single precision both ways.
+fn fast_conversion(i: &Inst) -> Option<Class> {
+    let (to, from) = match i.op {
+        Op::I2f | Op::F2f => (i.get::<To>(), i.get::<From>()),
+        _ => return None,
+    };
+    match (to, from) {
+        (To::F32, From::S32 | From::U32) | (To::F16 | To::Bf16, From::F32) => Some(Class::Alu),
+        (To::F32, From::F16 | From::Bf16) => Some(Class::Half),
+        _ => None,
+    }
+}
+
 fn class(i: &Inst) -> Class {
+    if let Some(class) = fast_conversion(i) {
+        return class;
+    }
     match i.op.row().unit {
         Unit::Alu => Class::Alu,
         Unit::Fma => Class::Fma,
@@ -201,7 +218,7 @@ fn kind(i: &Inst) -> Kind {
 }
 
 fn is_fma(i: &Inst) -> bool {
-    matches!(i.op.row().unit, Unit::Fma | Unit::Imad | Unit::Half)
+    fast_conversion(i) == Some(Class::Half) || matches!(i.op.row().unit, Unit::Fma | Unit::Imad | Unit::Half)
 }
 
 /// Latency of registers, of predicates, and what waiting for them is called.
@@ -215,6 +232,7 @@ fn latency(i: &Inst, spec: &Spec) -> (u32, u32, Producer) {
         Op::S2ur => short(l.special_register),
         Op::R2ur => short(l.uniform_crossing),
         Op::ImadWide => fixed(l.imad_wide),
+        _ if fast_conversion(i).is_some() => fixed(l.conversion),
         _ => match i.op.row().unit {
             Unit::Alu => fixed(l.alu),
             Unit::Fma => fixed(l.fma),
@@ -249,7 +267,8 @@ fn bank_reads(i: &Inst, before: Option<&Inst>, spec: &Spec) -> [u8; BANKS] {
             Role::C | Role::C2 | Role::CW | Role::CT => Some(2),
             _ => None,
         };
-        let kept = place.zip(before).is_some_and(|(p, b)| b.src[p].reuse && b.src[p].operand == i.src[p].operand);
+        let kept =
+            place.zip(before).is_some_and(|(p, b)| b.src[p].reuse && b.src[p].operand == i.src[p].operand);
         if first == Reg::RZ || kept {
             continue;
         }

@@ -14,7 +14,7 @@ use crate::Config;
 use crate::counters::Counters;
 use crate::ports::{CtaEnd, CtaStart, Request, RequestKind, Response};
 use crate::server::Line;
-use crate::stall::{STALLS, Stall, StallCycles};
+use crate::stall::{Stall, StallCycles, StallTable};
 use crate::units::{Cycle, SmId};
 use isa::image::Image;
 use simt::log::Log;
@@ -91,7 +91,7 @@ pub struct Sm {
     pub(super) active_until: u64,
     pub(super) issued_by_class: [u64; CLASSES],
     /// Warp-cycles by reason, for every instruction of the code.
-    pub(super) stalls: Vec<StallCycles>,
+    pub(super) stalls: StallTable,
     pub counters: Counters,
     /// What goes out at the next exchange.
     pub out: Vec<Request>,
@@ -105,6 +105,9 @@ pub struct Sm {
     pub(super) retry: Vec<u16>,
     /// The next cycle at which anything happens here.
     next: u64,
+    /// From here on nothing may happen that concerns others, and something would have.
+    horizon: u64,
+    is_held: bool,
     pub(super) access: Access,
     done: Vec<Done>,
     constant_done: Vec<(u64, Cycle)>,
@@ -133,7 +136,7 @@ impl Sm {
             active_since: 0,
             active_until: 0,
             issued_by_class: [0; CLASSES],
-            stalls: Vec::new(),
+            stalls: StallTable::default(),
             counters: Counters::default(),
             out: Vec::new(),
             ends: Vec::new(),
@@ -143,6 +146,8 @@ impl Sm {
             starts: VecDeque::new(),
             retry: Vec::new(),
             next: u64::MAX,
+            horizon: 0,
+            is_held: false,
             access: Access::default(),
             done: Vec::new(),
             constant_done: Vec::new(),
@@ -155,17 +160,13 @@ impl Sm {
     pub fn begin_launch(&mut self, code: &Code, code_base: u64, constant_base: u64, shared_split: u32) {
         self.counters = Counters::default();
         self.issued_by_class = [0; CLASSES];
-        self.stalls.clear();
-        self.stalls.resize(code.len(), [0; STALLS]);
+        self.stalls.reset(code.len());
         self.load_store.set_split(shared_split);
         self.load_store.invalidate();
         self.fetch.begin_launch(code_base);
+        // Every launch has constants of its own at the same addresses.
+        self.constants.invalidate();
         self.constants.begin_launch(constant_base);
-    }
-
-    /// Warp-cycles by reason for every instruction.
-    pub fn stalls(&self) -> &[StallCycles] {
-        &self.stalls
     }
 
     // --- what comes in ------------------------------------------------------------------------------------------
@@ -244,12 +245,7 @@ impl Sm {
         own.pipe_branch = class(Class::Branch);
         own.pipe_tensor = class(Class::Tensor);
         own.pipe_tex = class(Class::Tex);
-        for (sum, own_stalls) in stalls.iter_mut().zip(&self.stalls) {
-            for (a, b) in sum.iter_mut().zip(own_stalls) {
-                *a += b;
-                own.warp_cycles += b;
-            }
-        }
+        own.warp_cycles = self.stalls.add_to(stalls);
         counters.add(&own);
     }
 
@@ -264,10 +260,17 @@ impl Sm {
 
     // --- the loop -----------------------------------------------------------------------------------------------
 
-    /// Runs all cycles before `until`.
-    pub fn run(&mut self, work: &mut Work<'_>, until: Cycle) {
-        while self.next < until.0 && self.failure.is_none() {
+    /// Runs all cycles before `until`, and on to `ahead` as long as nothing happens that concerns others: no access to
+    /// global memory, no request, no end of a CTA. All answers to earlier requests are known, so nothing from outside
+    /// can come in between, unless a CTA is about to start here: the caller knows.
+    pub fn run(&mut self, work: &mut Work<'_>, until: Cycle, ahead: Cycle) {
+        self.horizon = until.0;
+        self.is_held = false;
+        while self.next < ahead.0 && self.failure.is_none() {
             let now = self.next;
+            if now >= until.0 && self.concerns_others() {
+                return;
+            }
             let mut next = u64::MAX;
             if self.inbox.front().is_some_and(|r| r.at.0 <= now) {
                 self.answers(work, now);
@@ -283,6 +286,10 @@ impl Sm {
                 }
                 next = next.min(self.subs[s].next);
             }
+            if self.is_held {
+                self.next = now;
+                return;
+            }
             if let Some(r) = self.inbox.front() {
                 next = next.min(r.at.0);
             }
@@ -291,6 +298,11 @@ impl Sm {
             }
             self.next = next.max(now + 1);
         }
+    }
+
+    /// Something has to change hands before this SM can go on.
+    fn concerns_others(&self) -> bool {
+        !(self.out.is_empty() && self.ends.is_empty() && self.retry.is_empty() && self.log.is_empty())
     }
 
     fn answers(&mut self, work: &mut Work<'_>, now: u64) {
@@ -451,11 +463,17 @@ impl Sm {
         }
         let eligible = self.subs[s].eligible(now);
         if eligible != 0 {
+            let bit = self.subs[s].choose(eligible);
+            let n = self.slot_of[s][bit.0 as usize] as usize;
+            if now >= self.horizon && self.leaves(work, n) {
+                // It must not happen before the others are here.
+                self.is_held = true;
+                self.subs[s].next = now;
+                return;
+            }
             self.counters.eligible_cycles += 1;
             self.counters.eligible_warps += u64::from(eligible.count_ones());
             self.counters.issue_cycles += 1;
-            let bit = self.subs[s].choose(eligible);
-            let n = self.slot_of[s][bit.0 as usize] as usize;
             self.issue_warp(work, s, n, now);
         }
         self.subs[s].plan_next(now);
@@ -467,7 +485,8 @@ impl Sm {
         self.issue(work, s, n, now);
         for _ in 1..self.spec.dispatch_units {
             let warp = &self.warps[n];
-            if warp.state != State::Timed || warp.since > now + 1 || !self.follows(work, n, now) {
+            let leaves = now >= self.horizon && self.leaves(work, n);
+            if warp.state != State::Timed || warp.since > now + 1 || leaves || !self.follows(work, n, now) {
                 return;
             }
             let class = self.class_of(work, n);
@@ -481,6 +500,13 @@ impl Sm {
             self.warps[n].marks = self.subs[s].busy(class, now);
             self.issue(work, s, n, now);
         }
+    }
+
+    /// Whether the warp's next instruction concerns more than this SM.
+    fn leaves(&self, work: &Work<'_>, n: usize) -> bool {
+        let warp = &self.warps[n];
+        let timing = work.contexts[work.ctas[warp.cta as usize].context].code.timing_of(warp.pc);
+        matches!(timing.class, Class::Global | Class::Tex) || timing.kind == Kind::System
     }
 
     /// Whether the planned instruction's operands are there in the cycle of the one before.
@@ -504,7 +530,7 @@ impl Sm {
     pub(super) fn charge_until(&mut self, n: usize, reason: Stall, until: u64) {
         let warp = &mut self.warps[n];
         if until > warp.since {
-            self.stalls[warp.pc as usize][reason as usize] += until - warp.since;
+            self.stalls.charge(warp.pc as usize, reason, until - warp.since);
             warp.since = until;
         }
     }
@@ -536,7 +562,7 @@ impl Sm {
                 Fetched::At(at) => {
                     warp.line = line;
                     if at.0 > since {
-                        self.stalls[pc][Stall::NoInstruction as usize] += at.0 - since;
+                        self.stalls.charge(pc, Stall::NoInstruction, at.0 - since);
                         since = at.0;
                     }
                 }
@@ -575,7 +601,7 @@ impl Sm {
                     warp.state = State::Pending(reason);
                     return;
                 }
-                self.stalls[pc][reason as usize] += at - since;
+                self.stalls.charge(pc, reason, at - since);
                 since = at;
             }
         }
@@ -593,7 +619,7 @@ impl Sm {
             ) {
                 Fetched::At(at) => {
                     if at.0 > since {
-                        self.stalls[pc][Stall::ImcMiss as usize] += at.0 - since;
+                        self.stalls.charge(pc, Stall::ImcMiss, at.0 - since);
                         warp.since = at.0;
                     }
                 }

@@ -23,13 +23,12 @@ impl Sm {
 
         // Why it did not issue sooner.
         let (busy, held) = sub.busy(timing.class, now);
-        let charged = &mut self.stalls[pc as usize];
         let (throttle, held) = (busy - warp.marks.0, held - warp.marks.1);
         let waited = now - warp.since;
         if waited > 0 {
-            charged[throttle_reason(timing.class) as usize] += throttle;
-            charged[Stall::DispatchStall as usize] += held;
-            charged[Stall::NotSelected as usize] += waited - throttle - held;
+            self.stalls.charge(pc as usize, throttle_reason(timing.class), throttle);
+            self.stalls.charge(pc as usize, Stall::DispatchStall, held);
+            self.stalls.charge(pc as usize, Stall::NotSelected, waited - throttle - held);
         }
         sub.take(bit, timing.class);
 
@@ -37,6 +36,11 @@ impl Sm {
             matches!(timing.kind, Kind::Load | Kind::Store | Kind::Atomic | Kind::Reduction | Kind::Prefetch);
         if is_memory {
             cta.resident.access(index, &mut self.access);
+        } else if timing.kind == Kind::Shuffle {
+            // Registers of other lanes: the data path of memory without an address.
+            let mask = cta.resident.mask(index);
+            (self.access.mask, self.access.size) = (mask, 4);
+            (self.access.global, self.access.shared, self.access.local) = (0, 0, 0);
         }
         let mut offsets = Offsets::default();
         if timing.kind == Kind::Constant {
@@ -58,7 +62,7 @@ impl Sm {
             self.retry.push(n as u16);
             return;
         }
-        charged[Stall::Selected as usize] += 1;
+        self.stalls.charge(pc as usize, Stall::Selected, 1);
         self.issued_by_class[timing.class as usize] += 1;
         let start = sub.enter(timing.class, now);
         sub.read_banks(now, &timing.bank_reads);
@@ -239,16 +243,18 @@ impl Offsets {
     fn of(cta: &CtaSlot<'_>, index: usize, inst: &Inst) -> Offsets {
         let offset = inst.offset() as u32;
         let mut o = Offsets::default();
-        let Operand::Reg(r) = inst.src[0].operand else {
-            (o.list[0], o.len) = (offset, 1);
-            return o;
+        let r = match inst.src[0].operand {
+            Operand::Reg(r) if !r.is_zero() => r,
+            _ => {
+                (o.list[0], o.len) = (offset, 1);
+                return o;
+            }
         };
         let mut rest = cta.resident.mask(index);
         while rest != 0 {
             let lane = rest.trailing_zeros();
             rest &= rest - 1;
-            let base = if r.is_zero() { 0 } else { cta.resident.warp(index).register(r.0, lane) };
-            let place = base.wrapping_add(offset);
+            let place = cta.resident.warp(index).register(r.0, lane).wrapping_add(offset);
             if !o.list[..o.len].contains(&place) {
                 o.list[o.len] = place;
                 o.len += 1;

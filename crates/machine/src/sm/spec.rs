@@ -53,6 +53,8 @@ spec! {
         fp64: u32 where 0..=4096,
         /// Special functions, conversions, bit counts.
         xu: u32 where 0..=4096,
+        /// Conversions of the fast pipes: from 32-bit integers to single precision, between half and single precision.
+        conversion: u32 where 0..=4096,
         /// Uniform datapath.
         uniform: u32 where 0..=4096,
         /// A uniform result to the vector datapath, and from it.
