@@ -17,6 +17,18 @@ pub enum Outcome {
     Unusable(String),
 }
 
+impl Outcome {
+    /// In a word, and why.
+    pub fn words(&self) -> (&'static str, &str) {
+        match self {
+            Outcome::Match => ("match", ""),
+            Outcome::Differs(why) => ("differs", why),
+            Outcome::NotBuilt(why) => ("not built", why),
+            Outcome::Unusable(why) => ("unusable", why),
+        }
+    }
+}
+
 /// A launch of a directory.
 #[derive(Clone, Debug)]
 pub struct Kernel {
@@ -45,6 +57,16 @@ pub fn load(dir: &Path) -> Result<(Vec<Kernel>, Value), String> {
 
 /// Runs one launch file and compares its outputs with the rows of `expected`.
 pub fn run(kernel: &Kernel, expected: &Value, threads: usize) -> Outcome {
+    let options = LaunchOptions { threads, ..LaunchOptions::default() };
+    run_with(kernel, expected, |_, session, number| session.launch(number, &options).map(|_| ()))
+}
+
+/// The same, with something that runs each launch of the file by its number.
+pub fn run_with(
+    kernel: &Kernel,
+    expected: &Value,
+    mut launch: impl FnMut(&LaunchFile, &Session<'_>, usize) -> Result<(), RunError>,
+) -> Outcome {
     let Some(rows) = expected[&kernel.name]["outputs"].as_array() else {
         return Outcome::Unusable(format!("there are no expected outputs for {}", kernel.name));
     };
@@ -62,10 +84,9 @@ pub fn run(kernel: &Kernel, expected: &Value, threads: usize) -> Outcome {
             };
         }
     };
-    let options = LaunchOptions { threads, ..LaunchOptions::default() };
     for number in 0..file.launches.len() {
-        match session.launch(number, &options) {
-            Ok(_) => {}
+        match launch(&file, &session, number) {
+            Ok(()) => {}
             Err(RunError::Input(problems)) => return Outcome::Unusable(problems.to_string()),
             Err(error) => return Outcome::Differs(error.to_string()),
         }

@@ -4,6 +4,8 @@
 //! | --- | --- |
 //! | [`vectors`] | single instructions on seeded operands ([`inputs`]) |
 //! | [`kernels`] | whole launches, compared by SHA-256 |
+//! | [`timed`], [`timing`], [`counters`], [`stalls`] | the same on the timed machine: cycles, counters and stall reasons beside a real GPU's ([`truth`]) |
+//! | [`micro`] | microbenchmarks whose values on a real GPU are known |
 //! | [`bench`] | functional rates beside a bare loop ([`bare_loop`]) |
 //! | [`code`] | our code beside NVIDIA's: executed instructions, registers, mix |
 //! | [`compile_bench`] | how long large modules take to compile |
@@ -14,9 +16,15 @@ pub mod bare_loop;
 pub mod bench;
 pub mod code;
 pub mod compile_bench;
+pub mod counters;
 pub mod fuzz;
 pub mod generate;
 pub mod inputs;
 pub mod kernels;
 pub mod levels;
+pub mod micro;
+pub mod stalls;
+pub mod timed;
+pub mod timing;
+pub mod truth;
 pub mod vectors;

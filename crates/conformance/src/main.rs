@@ -196,12 +196,8 @@ fn run_kernels(
     let (mut matching, mut not_built) = (0, 0);
     let mut rows = Vec::new();
     for kernel in &list {
-        let (word, why) = match kernels::run(kernel, &expected, threads) {
-            kernels::Outcome::Match => ("match", String::new()),
-            kernels::Outcome::Differs(why) => ("differs", why),
-            kernels::Outcome::NotBuilt(why) => ("not built", why),
-            kernels::Outcome::Unusable(why) => ("unusable", why),
-        };
+        let outcome = kernels::run(kernel, &expected, threads);
+        let (word, why) = outcome.words();
         matching += usize::from(word == "match");
         not_built += usize::from(word == "not built");
         match json {

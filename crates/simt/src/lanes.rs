@@ -7,6 +7,7 @@ use crate::cta::CtaState;
 use crate::fault::{Access, FaultKind};
 use crate::level::Level;
 use crate::local::Local;
+use crate::log::Log;
 use crate::memory::{Bounds, Memory};
 use crate::program::{Banks, Kernel};
 use crate::uop::{Flow, ROW, Uop};
@@ -42,6 +43,10 @@ pub struct Lanes {
     pub(crate) banks: *const Banks,
     pub(crate) cta: *mut CtaState,
     pub(crate) local: Local,
+    /// Where stores and atomics go that take effect later; none in functional runs.
+    pub(crate) log: *mut Log,
+    /// No other SM acts now: what the whole machine shares can be changed.
+    pub(crate) alone: bool,
     pub fault: Option<(FaultKind, Option<Access>)>,
     /// A collective runs with the lanes that came, because the others never will.
     pub(crate) forced: bool,
@@ -68,6 +73,8 @@ impl Lanes {
             banks: std::ptr::null(),
             cta: std::ptr::null_mut(),
             local: Local::new(0),
+            log: std::ptr::null_mut(),
+            alone: true,
             fault: None,
             forced: false,
             concurrent: false,

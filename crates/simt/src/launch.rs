@@ -111,6 +111,11 @@ impl Launch {
         &self.kernel
     }
 
+    /// Local bytes of a thread.
+    pub fn local_bytes(&self) -> u32 {
+        self.local_bytes
+    }
+
     pub fn threads(&self) -> u32 {
         self.block.iter().product()
     }

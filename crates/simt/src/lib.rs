@@ -8,7 +8,7 @@
 //! | [`warp`], [`cta`] | divergence and the inner loop; barriers and shared memory |
 //! | [`memory`], [`local`] | device memory; local memory |
 //! | [`launch`], [`runner`] | a launch, and how it runs functionally |
-//! | [`step`] | one instruction at a time with its effects, for a timed machine |
+//! | [`resident`], [`log`] | a CTA in an SM of a timed machine, an instruction at a time; what an SM did to global memory |
 //! | [`special`], [`printf`], [`fault`] | special registers, device output, what can go wrong |
 //!
 //! # Semantics
@@ -16,6 +16,7 @@
 //! operation only ever sees rows. An instruction executes for the lanes of the running split whose guard is true, all
 //! at once for arithmetic, in ascending order for memory. Registers, shared and local memory start as zeros.
 
+mod access;
 mod aligned;
 pub mod cta;
 pub mod decode;
@@ -24,13 +25,14 @@ pub mod lanes;
 pub mod launch;
 pub mod level;
 pub mod local;
+pub mod log;
 pub mod memory;
 pub mod ops;
 pub mod printf;
 pub mod program;
+pub mod resident;
 pub mod runner;
 pub mod special;
-pub mod step;
 mod uninitialised;
 pub mod uop;
 pub mod warp;
@@ -38,8 +40,9 @@ pub mod warp;
 pub use fault::{Access, Fault, FaultKind, Space};
 pub use launch::{Launch, Shape};
 pub use level::Isa;
+pub use log::Log;
 pub use memory::{Memory, MemoryError};
 pub use program::{Kernel, LoadError, Program};
+pub use resident::{Resident, Stepped, Where};
 pub use runner::{LaunchError, Options, Stats, Whereabouts, run, run_launch};
-pub use step::{Effect, Step};
 pub use warp::{Env, Stop, Warp};

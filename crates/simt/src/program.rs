@@ -51,6 +51,7 @@ pub struct Program {
 
 /// An entry function, decoded for one level.
 pub struct Kernel {
+    pub(crate) level: Isa,
     /// The image's code, and one more that catches whoever runs past its end.
     pub(crate) uops: Vec<Uop>,
     pub(crate) modified: Vec<Modified>,
@@ -80,6 +81,16 @@ impl Kernel {
 
     pub fn function(&self) -> &Function {
         &self.function
+    }
+
+    /// Whether code that the entry reaches allocates from the device's heap.
+    pub fn uses_heap(&self) -> bool {
+        self.uses_heap
+    }
+
+    /// Whether it prints.
+    pub fn uses_printf(&self) -> bool {
+        self.uses_printf
     }
 }
 

@@ -276,8 +276,8 @@ impl<'a> Shared<'a> {
         if !live {
             return Pass::Done;
         }
-        if ran == 0 && !slot.warps.iter_mut().any(|w| w.unblock(&mut env)) {
-            let fault = slot.warps.iter().find_map(|w| w.deadlock(&env));
+        if ran == 0 && !slot.warps.iter_mut().any(|w| w.unblock(&env)) {
+            let fault = slot.warps.iter().find_map(|w| w.deadlock(env.cta));
             return match fault {
                 Some(fault) => Pass::Error(LaunchError::Fault(Box::new(fault))),
                 None => Pass::Done,
@@ -420,13 +420,9 @@ impl<'a> Shared<'a> {
 }
 
 impl Warp {
-    /// When nothing in the CTA can run: lets lanes go that wait for others of their warp.
-    pub fn unblock(&mut self, env: &mut Env) -> bool {
-        if self.is_done() {
-            return false;
-        }
-        self.bind(env);
-        self.release(env)
+    /// When nothing in the CTA can run: lets lanes go that wait for others of their warp. The warp is bound.
+    pub(crate) fn unblock(&mut self, env: &Env) -> bool {
+        !self.is_done() && self.release(env)
     }
 
     /// Where the warp is, by one of its threads.
@@ -440,13 +436,13 @@ impl Warp {
     }
 
     /// The fault of a warp that waits for ever.
-    pub fn deadlock(&self, env: &Env) -> Option<Fault> {
+    pub(crate) fn deadlock(&self, cta: &CtaState) -> Option<Fault> {
         let (pc, mask) = self.waiting()?;
         Some(Fault {
             kind: FaultKind::Deadlock,
             pc,
-            cta: env.cta.index,
-            thread: crate::special::thread(env.cta.block, 32 * self.lanes.warp + mask.trailing_zeros()),
+            cta: cta.index,
+            thread: crate::special::thread(cta.block, 32 * self.lanes.warp + mask.trailing_zeros()),
             access: None,
         })
     }

@@ -16,6 +16,8 @@ pub enum Flow {
     Jump,
     /// The warp has to look at the instruction: lanes diverge, wait, end or need something from outside.
     Event,
+    /// Nothing was executed: what a load would read is known only after SMs have exchanged (see [`crate::log`]).
+    Later,
     /// The program did something that it must not; `Lanes::fault` says what.
     Fault,
 }

@@ -139,6 +139,12 @@ impl Warp {
         (self.executed, self.thread_executed) = (0, 0);
     }
 
+    /// Whether lanes have parted, some of them waiting or ready elsewhere.
+    #[inline(always)]
+    pub(crate) fn is_split(&self) -> bool {
+        !self.splits.is_empty()
+    }
+
     pub fn is_done(&self) -> bool {
         self.lanes.live == 0
     }
@@ -207,6 +213,8 @@ impl Warp {
                     }
                 }
                 Flow::Fault => return Stop::Fault(self.fault(env)),
+                // Only where there is a log.
+                Flow::Later => return Stop::Budget,
                 Flow::Next | Flow::Jump => self.rotate(env),
             }
         }
@@ -233,7 +241,7 @@ impl Warp {
                 match flow {
                     Flow::Next => u = u.add(1),
                     Flow::Jump => u = start.add(l.next as usize),
-                    Flow::Event | Flow::Fault => break,
+                    Flow::Event | Flow::Fault | Flow::Later => break,
                 }
             }
             self.pc = u.offset_from(start) as u32;
@@ -255,27 +263,10 @@ impl Warp {
             match flow {
                 Flow::Next => self.pc += 1,
                 Flow::Jump => self.pc = self.lanes.next,
-                Flow::Event | Flow::Fault => return (flow, n),
+                Flow::Event | Flow::Fault | Flow::Later => return (flow, n),
             }
         }
         (flow, slice)
-    }
-
-    /// One instruction of the split that runs.
-    pub(crate) fn execute(&mut self, env: &mut Env) -> Result<(), Box<Fault>> {
-        let (flow, ran) = self.dispatch(env, 1);
-        self.executed += ran;
-        self.thread_executed += ran * u64::from(self.lanes.active.count_ones());
-        match flow {
-            Flow::Event => self.event(env),
-            Flow::Fault => Err(self.fault(env)),
-            Flow::Next | Flow::Jump => {
-                if !self.splits.is_empty() && self.executed.is_multiple_of(SLICE) {
-                    self.rotate(env);
-                }
-                Ok(())
-            }
-        }
     }
 
     pub(crate) fn fault(&mut self, env: &Env) -> Box<Fault> {
@@ -363,7 +354,7 @@ impl Warp {
     }
 
     /// The running split goes behind the others; those that waited too long are let go.
-    fn rotate(&mut self, env: &mut Env) {
+    pub(crate) fn rotate(&mut self, env: &mut Env) {
         if self.splits.is_empty() {
             return;
         }
@@ -476,7 +467,7 @@ impl Warp {
     // --- events -------------------------------------------------------------------------------------------------
 
     /// Deals with an instruction that its handler left to the warp.
-    fn event(&mut self, env: &mut Env) -> Result<(), Box<Fault>> {
+    pub(crate) fn event(&mut self, env: &mut Env) -> Result<(), Box<Fault>> {
         let launch = env.launch;
         let u = &launch.kernel.uops[self.pc as usize];
         let pc = self.pc;

@@ -7,6 +7,7 @@ use super::bodies;
 use super::memory::{self, GENERIC, GLOBAL, SHARED};
 use crate::lanes::Lanes;
 use crate::level::{Levels, levels};
+use crate::log::{Atomic as Logged, Operand};
 use crate::uop::{Flow, ROW, Uop};
 use arith::half::HalfMode;
 use arith::{MinMax, Mode, Round, bf16, f16, fp32, fp64};
@@ -15,7 +16,7 @@ use isa::{Inst, Op};
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-fn size(ty: AtomType) -> u32 {
+pub(crate) fn size(ty: AtomType) -> u32 {
     match ty {
         AtomType::U64 | AtomType::S64 | AtomType::F64 => 8,
         AtomType::B128 => 16,
@@ -167,6 +168,30 @@ fn word(op: AtomOp, old: u32, x: u32) -> u32 {
     }
 }
 
+/// What an atomic does when its time comes: changes global memory, and gives what was there.
+///
+/// # Safety
+/// `p` is aligned and has the bytes of the type; no other host thread touches them.
+pub(crate) unsafe fn update(p: *mut u8, op: AtomOp, ty: AtomType, x: u128, new: u128) -> u128 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if ty == AtomType::U32 && op != AtomOp::Cas {
+            let p = p.cast::<u32>();
+            let old = p.read();
+            p.write(word(op, old, x as u32));
+            return old.into();
+        }
+        alone(p, size(ty), |old| result(op, ty, old, x, new, true))
+    }
+}
+
+/// The log's entry of an atomic, without its lanes.
+fn logged(l: &Lanes, u: &Uop, op: AtomOp, ty: AtomType) -> Logged {
+    let row = (u.aux & 4 != 0).then_some(u.d);
+    // SAFETY: the CTA is bound.
+    Logged::new(op, ty, row, l.warp, unsafe { (*l.cta).index })
+}
+
 /// Operations on unsigned words, the most used ones.
 ///
 /// # Safety
@@ -174,6 +199,10 @@ fn word(op: AtomOp, old: u32, x: u32) -> u32 {
 #[inline(always)]
 unsafe fn atomic_word(l: &mut Lanes, u: &Uop, op: AtomOp) -> Flow {
     let (space, returns) = (u.aux & 3, u.aux & 4 != 0);
+    if space == GLOBAL && !l.log.is_null() {
+        // SAFETY: the caller's promise.
+        return unsafe { atomic(l, u) };
+    }
     let mut rest = l.mask(u);
     while rest != 0 {
         let lane = rest.trailing_zeros();
@@ -216,10 +245,11 @@ unsafe fn atomic(l: &mut Lanes, u: &Uop) -> Flow {
     let words = size.div_ceil(4);
     let cut = if size < 16 { (1u128 << (8 * size)) - 1 } else { u128::MAX };
     let mut rest = l.mask(u);
+    let mut is_logged = false;
     while rest != 0 {
         let lane = rest.trailing_zeros();
         rest &= rest - 1;
-        // SAFETY: rows exist; what is resolved is within bounds and aligned.
+        // SAFETY: rows exist; what is resolved is within bounds and aligned; a log that is bound lives.
         unsafe {
             let gather = |at: u32| {
                 (0..words).fold(0u128, |v, k| v | u128::from(l.lane(at + k * ROW, lane)) << (32 * k)) & cut
@@ -239,6 +269,14 @@ unsafe fn atomic(l: &mut Lanes, u: &Uop) -> Flow {
                     Err(kind) => return memory::fault(l, kind, space, a, size, lane, true),
                 };
                 let is_shared = space == SHARED || (a >> 32) as u32 == isa::abi::SHARED_HIGH;
+                if !is_shared && !l.log.is_null() {
+                    if !is_logged {
+                        (*l.log).begin(logged(l, u, op, ty));
+                        is_logged = true;
+                    }
+                    (*l.log).lane(Operand { address: a, lane, x, new });
+                    continue;
+                }
                 let f = |old: u128| result(op, ty, old, x, new, !is_shared) & cut;
                 if l.concurrent && !is_shared { among_others(p, size, f) } else { alone(p, size, f) }
             };

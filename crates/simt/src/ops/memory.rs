@@ -4,8 +4,8 @@
 //! allocation are checked together; the rest goes lane by lane. Stores take effect in ascending order of lanes. An access is checked against the bounds that this instruction hit last, then against the
 //! table of allocations.
 
-use super::bodies;
 use super::pattern::{Half, Pattern, pattern};
+use super::{bodies, logged};
 use crate::fault::{Access, FaultKind, Space};
 use crate::lanes::{FULL, Lanes, Row, zip};
 use crate::level::{Levels, levels};
@@ -20,13 +20,13 @@ pub const LOCAL: u32 = 2;
 pub const GENERIC: u32 = 3;
 
 /// Widths as the field numbers them.
-const B32: u32 = Width::B32 as u32;
-const U8: u32 = Width::U8 as u32;
+pub(crate) const B32: u32 = Width::B32 as u32;
+pub(crate) const U8: u32 = Width::U8 as u32;
 const S8: u32 = Width::S8 as u32;
-const U16: u32 = Width::U16 as u32;
+pub(crate) const U16: u32 = Width::U16 as u32;
 const S16: u32 = Width::S16 as u32;
-const B64: u32 = Width::B64 as u32;
-const B128: u32 = Width::B128 as u32;
+pub(crate) const B64: u32 = Width::B64 as u32;
+pub(crate) const B128: u32 = Width::B128 as u32;
 
 pub const fn bytes(width: u32) -> u32 {
     match width {
@@ -52,7 +52,7 @@ pub fn space(s: u32) -> Space {
 /// # Safety
 /// As [`crate::uop::Handler`], here and below.
 #[inline(always)]
-pub(super) unsafe fn displacement(l: &Lanes, u: &Uop, s: u32) -> u64 {
+pub(crate) unsafe fn displacement(l: &Lanes, u: &Uop, s: u32) -> u64 {
     // SAFETY: the address rows exist.
     let uniform =
         unsafe { if s == GLOBAL || s == GENERIC { l.lane64(u.u, 0) } else { u64::from(l.lane(u.u, 0)) } };
@@ -160,7 +160,7 @@ pub fn is_local(s: u32, address: u64) -> bool {
 /// # Safety
 /// `p` has the bytes of the width.
 #[inline(always)]
-unsafe fn load_lane<const W: u32>(l: &mut Lanes, u: &Uop, lane: u32, p: *const u8) {
+pub(super) unsafe fn load_lane<const W: u32>(l: &mut Lanes, u: &Uop, lane: u32, p: *const u8) {
     for k in 0..bytes(W).div_ceil(4) {
         // SAFETY: the caller's promise; the destination rows exist.
         unsafe { l.set_lane(u.d + k * ROW, lane, read_word::<W>(p, k as usize)) };
@@ -172,7 +172,7 @@ unsafe fn load_lane<const W: u32>(l: &mut Lanes, u: &Uop, lane: u32, p: *const u
 /// # Safety
 /// `p` has the bytes of the width.
 #[inline(always)]
-unsafe fn store_lane<const W: u32>(l: &Lanes, u: &Uop, lane: u32, p: *mut u8) {
+pub(super) unsafe fn store_lane<const W: u32>(l: &Lanes, u: &Uop, lane: u32, p: *mut u8) {
     // SAFETY: the caller's promise; accesses are aligned.
     unsafe {
         match bytes(W) {
@@ -267,6 +267,9 @@ unsafe fn load_halves<const S: u32, const W: u32>(l: &mut Lanes, u: &Uop, halves
     let len = |h: &Half| if h.same { size } else { 16 * size };
     // SAFETY: what is resolved is within bounds; a half that is one place has a stride of nothing.
     unsafe {
+        if halves.iter().any(|h| logged::may_touch(l, S, h.start, len(h))) {
+            return false;
+        }
         let (Some(p), Some(q)) = (
             resolve(l, u, S, halves[0].start, len(&halves[0])),
             resolve(l, u, S, halves[1].start, len(&halves[1])),
@@ -335,7 +338,11 @@ unsafe fn load<const S: u32, const W: u32>(l: &mut Lanes, u: &Uop) -> Flow {
             Pattern::Consecutive(start) if start & u64::from(size - 1) == 0 => {
                 let (first, last) = (m.trailing_zeros(), 31 - m.leading_zeros());
                 let from = start + u64::from(first * size);
-                if let Some(p) = resolve(l, u, S, from, u64::from((last - first + 1) * size)) {
+                let len = u64::from((last - first + 1) * size);
+                if let Some(p) = resolve(l, u, S, from, len) {
+                    if logged::may_touch(l, S, from, len) {
+                        return logged::load::<S, W>(l, u, m);
+                    }
                     if m == FULL {
                         load_all::<W>(l, u, p);
                     } else {
@@ -350,6 +357,9 @@ unsafe fn load<const S: u32, const W: u32>(l: &mut Lanes, u: &Uop) -> Flow {
             }
             Pattern::Same(start) if start & u64::from(size - 1) == 0 => {
                 if let Some(p) = resolve(l, u, S, start, u64::from(size)) {
+                    if logged::may_touch(l, S, start, u64::from(size)) {
+                        return logged::load::<S, W>(l, u, m);
+                    }
                     for k in 0..size.div_ceil(4) {
                         l.store(u.d + k * ROW, m, &[read_word::<W>(p, k as usize); 32]);
                     }
@@ -361,6 +371,9 @@ unsafe fn load<const S: u32, const W: u32>(l: &mut Lanes, u: &Uop) -> Flow {
         }
         let mut from = [0; 32];
         if let Some(p) = span::<S, W>(l, u, m, &mut from) {
+            if logged::may_touch_any(l, S, p, &from) {
+                return logged::load::<S, W>(l, u, m);
+            }
             gather::<W>(l, u, m, p, &from);
             return Flow::Next;
         }
@@ -433,6 +446,9 @@ unsafe fn load_each<const S: u32, const W: u32>(l: &mut Lanes, u: &Uop, m: u32) 
     // SAFETY: what is resolved is within bounds. Addresses are read before anything is written, since the
     // destination may be the address.
     unsafe {
+        if logged::is_needed(l, S) {
+            return logged::load::<S, W>(l, u, m);
+        }
         let mut places = [std::ptr::null_mut(); 32];
         let mut locals = 0;
         let mut rest = m;
@@ -466,7 +482,13 @@ unsafe fn load_each<const S: u32, const W: u32>(l: &mut Lanes, u: &Uop, m: u32) 
 
 /// # Safety
 /// As above.
-unsafe fn load_locals<const W: u32>(l: &mut Lanes, u: &Uop, m: u32, addresses: &Row, s: u32) -> Flow {
+pub(super) unsafe fn load_locals<const W: u32>(
+    l: &mut Lanes,
+    u: &Uop,
+    m: u32,
+    addresses: &Row,
+    s: u32,
+) -> Flow {
     let size = bytes(W);
     for lane in 0..32 {
         if m >> lane & 1 == 0 {
@@ -521,7 +543,9 @@ unsafe fn store<const S: u32, const W: u32>(l: &mut Lanes, u: &Uop) -> Flow {
             let from = start + u64::from(first * size);
             if let Some(p) = resolve(l, u, S, from, u64::from((last - first + 1) * size)) {
                 if m == FULL {
-                    store_all::<W>(l, u, p);
+                    store_all::<W>(l, u, logged::sink(l, S != SHARED, p, 32 * size));
+                } else if S != SHARED && !l.log.is_null() {
+                    logged::store_runs::<W>(l, u, m, p, first);
                 } else {
                     for i in first..=last {
                         if m >> i & 1 != 0 {
@@ -540,7 +564,8 @@ unsafe fn store<const S: u32, const W: u32>(l: &mut Lanes, u: &Uop) -> Flow {
             while rest != 0 {
                 let lane = rest.trailing_zeros();
                 rest &= rest - 1;
-                store_lane::<W>(l, u, lane, p.add(from[lane as usize] as usize));
+                let p = p.add(from[lane as usize] as usize);
+                store_lane::<W>(l, u, lane, logged::sink(l, S != SHARED, p, size));
             }
             return Flow::Next;
         }
@@ -556,7 +581,10 @@ unsafe fn store<const S: u32, const W: u32>(l: &mut Lanes, u: &Uop) -> Flow {
                 continue;
             }
             match lane_pointer(l, u, S, a, size) {
-                Ok(p) => store_lane::<W>(l, u, lane, p),
+                Ok(p) => {
+                    let is_global = S != SHARED && (a >> 32) as u32 != SHARED_HIGH;
+                    store_lane::<W>(l, u, lane, logged::sink(l, is_global, p, size));
+                }
                 Err(kind) => return fault(l, kind, S, a, size, lane, true),
             }
         }
@@ -604,7 +632,7 @@ fn is_row(addresses: &Row, width: u32) -> bool {
 /// # Safety
 /// As above.
 #[inline(always)]
-unsafe fn window(l: &Lanes, u: &Uop) -> u32 {
+pub(crate) unsafe fn window(l: &Lanes, u: &Uop) -> u32 {
     // SAFETY: the row exists.
     let high = unsafe { &*l.row(u.b) };
     let first = high[0];
@@ -730,6 +758,7 @@ macro_rules! by_width {
 
 pub fn decode(i: &Inst, u: &mut Uop) -> Option<Levels> {
     let w = i.get::<Width>();
+    u.aux = bytes(i.field(Field::Width));
     Some(match i.op {
         Op::Ldg => by_width!(w, Load, GLOBAL),
         Op::Stg => by_width!(w, Store, GLOBAL),

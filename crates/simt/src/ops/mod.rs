@@ -10,10 +10,11 @@ pub mod convert;
 pub mod float;
 pub mod half;
 pub mod integer;
+pub(crate) mod logged;
 pub mod memory;
 pub mod modify;
 pub mod moves;
-mod pattern;
+pub(crate) mod pattern;
 pub mod system;
 pub mod uniform;
 

@@ -103,6 +103,15 @@ impl printf::Source for Arguments<'_> {
 unsafe fn call(l: &mut Lanes, u: &Uop) -> Flow {
     let f = SysFn::from_bits(u.aux);
     let mut rest = l.mask(u);
+    // The heap is the machine's; the others read memory, so what this SM stored must be there.
+    let can_run = match f {
+        SysFn::Malloc | SysFn::Free => l.alone,
+        // SAFETY: a log that is bound lives.
+        _ => l.log.is_null() || unsafe { (*l.log).is_empty() },
+    };
+    if !can_run && rest != 0 {
+        return Flow::Later;
+    }
     while rest != 0 {
         let lane = rest.trailing_zeros();
         rest &= rest - 1;

@@ -19,12 +19,12 @@
 // Each test file uses its part.
 #![allow(dead_code)]
 
-use isa::Inst;
 use isa::image::{Function, Image, Relocation, Symbol};
-use simt::cta::CtaState;
-use simt::special::Place;
+use isa::{Inst, Op};
+use simt::log::apply;
+use simt::special::{Place, Time};
 use simt::*;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 
@@ -45,8 +45,15 @@ enum Param {
 /// How to run a case.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum How {
-    Run { level: Isa, threads: usize },
-    Step { level: Isa },
+    Run {
+        level: Isa,
+        threads: usize,
+    },
+    /// An exchange after so many turns.
+    Step {
+        level: Isa,
+        every: u64,
+    },
 }
 
 fn number(text: &str) -> u64 {
@@ -222,8 +229,8 @@ impl Case {
                     .map(|_| ())
                     .map_err(|e| e.to_string())
             }
-            How::Step { level } => {
-                let (text, result) = self.step(&program, level, &params, &memory);
+            How::Step { level, every } => {
+                let (text, result) = self.step(&program, level, every, &params, &memory);
                 *output.lock().expect("lock") = text;
                 result
             }
@@ -262,91 +269,155 @@ impl Case {
         out
     }
 
-    /// Drives the warps one instruction at a time, as a timed machine would.
+    /// Drives the warps one instruction at a time, as a timed machine would: each SM every warp in turn, and an exchange
+    /// after every `every` turns.
     fn step(
         &self,
         program: &Program,
         level: Isa,
+        every: u64,
         params: &[u8],
         memory: &Memory,
     ) -> (Vec<u8>, Result<(), String>) {
         let kernel = program.kernel("main", level).expect("kernel");
         let launch = Launch::new(program, kernel, &self.shape, params, memory).expect("launch");
-        let mut bounds = Env::bounds(&launch);
-        let mut text = Vec::new();
-        let mut steps = 0u64;
-        for linear in 0..launch.ctas() {
-            let mut warps: Vec<Warp> = (0..launch.warps()).map(|_| Warp::new(&launch)).collect();
-            let mut cta =
-                CtaState::new(launch.grid, launch.block, launch.shared_bytes, launch.dynamic_shared);
-            cta.start(launch.index(linear), Place { sm: (linear % 132) as u32, ..Place::default() });
-            for (n, w) in warps.iter_mut().enumerate() {
-                w.start(&launch, n as u32);
-            }
-            while warps.iter().any(|w| !w.is_done()) {
-                let mut moved = false;
-                for w in &mut warps {
-                    let mut env = Env {
-                        launch: &launch,
-                        memory,
-                        bounds: &mut bounds,
-                        cta: &mut cta,
-                        concurrent: false,
-                        time: None,
-                        counts: None,
-                    };
-                    let step = w.step(&self.image.code, &mut env);
-                    steps += 1;
-                    if steps > self.limit {
-                        return (text, Err(format!("more than {} warp instructions", self.limit)));
-                    }
-                    match step.effect {
-                        Effect::Blocked | Effect::Done => {}
-                        Effect::Fault(fault) => {
-                            text.extend_from_slice(&cta.output);
-                            return (text, Err(fault.to_string()));
-                        }
-                        effect => {
-                            check_effect(&self.image.code[step.pc.0 as usize], step.mask, &effect);
-                            moved = true;
-                        }
-                    }
+        let mut sms: Vec<Sm> = (0..SMS)
+            .map(|_| Sm { log: Log::new(), residents: Vec::new(), text: Vec::new(), waiting: Vec::new() })
+            .collect();
+        let mut next = 0;
+        let mut text = BTreeMap::new();
+        let mut error = None;
+        for cycle in 0.. {
+            let mut idle = true;
+            for sm in &mut sms {
+                let room = RESIDENTS.saturating_sub(sm.residents.len());
+                for _ in 0..room.min((launch.ctas() - next) as usize) {
+                    let mut r = Resident::new(&launch, memory);
+                    r.start(next, Place { sm: (next % 132) as u32, ..Place::default() });
+                    next += 1;
+                    sm.residents.push(r);
                 }
-                let mut env = Env {
-                    launch: &launch,
-                    memory,
-                    bounds: &mut bounds,
-                    cta: &mut cta,
-                    concurrent: false,
-                    time: None,
-                    counts: None,
-                };
-                if !moved && !warps.iter_mut().any(|w| w.unblock(&mut env)) {
-                    let fault = warps.iter().find_map(|w| w.deadlock(&env)).expect("a warp that waits");
-                    return (text, Err(fault.to_string()));
+                match sm.turn(&self.image.code, cycle) {
+                    Ok(stepped) => idle &= !stepped,
+                    Err(e) => error = error.or(Some(e)),
                 }
             }
-            text.extend_from_slice(&cta.output);
+            if cycle % every == 0 || idle || error.is_some() {
+                apply(memory, &mut sms.iter_mut().map(|sm| &mut sm.log).collect::<Vec<_>>());
+                for sm in &mut sms {
+                    error = error.or(sm.exchanged(cycle).err());
+                }
+            }
+            for sm in &mut sms {
+                text.extend(sm.text.drain(..));
+            }
+            let executed = sms.iter().flat_map(|sm| &sm.residents).map(|r| r.executed()).sum::<u64>();
+            if executed > self.limit {
+                error = error.or(Some(format!("more than {} warp instructions", self.limit)));
+            }
+            let over =
+                next == launch.ctas() && sms.iter().all(|sm| sm.residents.is_empty() && sm.log.is_empty());
+            if over || error.is_some() {
+                break;
+            }
         }
-        (text, Ok(()))
+        (text.into_values().flatten().collect(), error.map_or(Ok(()), Err))
     }
 }
 
-/// What the table says of an instruction agrees with what executing it reported.
-fn check_effect(inst: &Inst, mask: u32, effect: &Effect) {
-    let effects = inst.op.row().effects;
-    match effect {
-        Effect::Memory { is_store, mask: lanes, addresses, size, .. } => {
-            assert_eq!(*is_store, effects.has(isa::Effects::WRITES), "{inst}");
-            assert_eq!(*lanes, mask, "{inst}");
-            for lane in (0..32).filter(|i| mask >> i & 1 != 0) {
-                assert_eq!(addresses[lane] % u64::from(*size), 0, "{inst}");
+/// SMs and CTAs in each.
+const SMS: usize = 3;
+const RESIDENTS: usize = 3;
+
+struct Sm<'l> {
+    log: Log,
+    residents: Vec<Resident<'l>>,
+    text: Vec<(u64, Vec<u8>)>,
+    /// Warps (resident and number) that have to wait for the exchange, and whether to execute an instruction.
+    waiting: Vec<(usize, usize, bool)>,
+}
+
+impl Sm<'_> {
+    /// Every warp one instruction; whether one was executed.
+    fn turn(&mut self, code: &[Inst], cycle: u64) -> Result<bool, String> {
+        let mut any = false;
+        let mut access = simt::resident::Access::default();
+        for (n, r) in self.residents.iter_mut().enumerate() {
+            let mut moved = false;
+            for w in 0..r.warps() {
+                if self.waiting.iter().any(|&(r, v, _)| (r, v) == (n, w)) {
+                    moved = true;
+                    continue;
+                }
+                let Some(pc) = r.pc(w) else { continue };
+                moved = true;
+                let time = time(r, w);
+                let touches = r.access(w, &mut access);
+                let (mask, active) = (r.mask(w), r.active(w));
+                assert!(mask & !active == 0 && active & !r.live(w) == 0);
+                self.log.token = n as u32;
+                let stepped = r.step(w, time, cycle, &mut self.log).map_err(|fault| {
+                    self.text.push((r.linear(), r.take_output()));
+                    fault.to_string()
+                })?;
+                any |= stepped != Stepped::Later;
+                if stepped == Stepped::Next {
+                    assert_eq!((r.pc(w), r.active(w)), (Some(pc + 1), active));
+                }
+                let inst = &code[pc as usize];
+                // Lanes that wait for something of the exchange, atomics' results among it.
+                let is_atomic = matches!(inst.op, Op::Atomg | Op::Atom);
+                if stepped == Stepped::Later || is_atomic {
+                    self.waiting.push((n, w, stepped == Stepped::Later));
+                }
+                if touches && stepped != Stepped::Later {
+                    check_access(inst, mask, &access);
+                }
+            }
+            if !moved && !r.finished() && !r.unblock() {
+                self.text.push((r.linear(), r.take_output()));
+                return Err(r.deadlock().expect("a warp that waits").to_string());
             }
         }
-        Effect::Branch { .. } => assert!(effects.has(isa::Effects::JUMPS), "{inst}"),
-        Effect::Barrier => assert!(effects.has(isa::Effects::BARRIER), "{inst}"),
-        Effect::Exit { lanes } => assert_eq!(*lanes, mask, "{inst}"),
-        _ => {}
+        Ok(any)
+    }
+
+    /// Results of atomics arrive; what the machine shares can be changed; CTAs that ended leave.
+    fn exchanged(&mut self, cycle: u64) -> Result<(), String> {
+        let residents = &mut self.residents;
+        self.log.answers(|a| assert!(residents[a.token() as usize].deliver(&a)));
+        for (n, w, later) in std::mem::take(&mut self.waiting) {
+            let r = &mut residents[n];
+            if later {
+                let time = time(r, w);
+                let stepped = r.step_alone(w, time, cycle, &mut self.log).map_err(|f| f.to_string())?;
+                assert_ne!(stepped, Stepped::Later);
+            }
+        }
+        self.residents.retain_mut(|r| {
+            if r.finished() {
+                self.text.push((r.linear(), r.take_output()));
+            }
+            !r.finished()
+        });
+        Ok(())
+    }
+}
+
+/// As functional runs have it: a cycle an instruction.
+fn time(r: &Resident, w: usize) -> Time {
+    let n = r.warp(w).executed + 1;
+    Time { clock: n, nanoseconds: n }
+}
+
+/// What an access was said to be agrees with the instruction.
+fn check_access(inst: &Inst, mask: u32, access: &simt::resident::Access) {
+    assert_eq!(access.mask, mask, "{inst}");
+    assert_eq!(access.global | access.shared | access.local, mask, "{inst}");
+    for lane in (0..32).filter(|i| mask >> i & 1 != 0) {
+        assert_eq!(access.address(lane) % u64::from(access.size), 0, "{inst}");
+        let is_global = access.address(lane) >= isa::abi::GLOBAL_BASE;
+        assert_eq!(is_global, access.global >> lane & 1 != 0, "{inst}");
     }
 }
 
@@ -354,10 +425,13 @@ fn check_effect(inst: &Inst, mask: u32, effect: &Effect) {
 pub fn ways() -> Vec<How> {
     let levels: Vec<Isa> = Isa::ALL.into_iter().filter(|l| l.is_available()).collect();
     let mut ways = Vec::new();
-    for &level in &levels {
+    for (n, &level) in levels.iter().enumerate() {
         ways.push(How::Run { level, threads: 1 });
         ways.push(How::Run { level, threads: 3 });
-        ways.push(How::Step { level });
+        // All on one level, the others in turn.
+        for every in [1, 7, 64].into_iter().filter(|&k| n == 0 || [64, 1, 7][n] == k) {
+            ways.push(How::Step { level, every });
+        }
     }
     ways
 }

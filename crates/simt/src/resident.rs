@@ -1,0 +1,302 @@
+//! A CTA in an SM of a timed machine: its warps, executed one instruction at a time.
+//!
+//! Everything that warps need is bound to them once, so a step is little more than the instruction itself. Stores to
+//! global memory and atomics go to the SM's [`Log`] and take effect when SMs exchange; shared and local memory are the
+//! CTA's own.
+
+use crate::access;
+pub use crate::access::{Access, Where};
+use crate::cta::CtaState;
+use crate::fault::Fault;
+use crate::lanes::FULL;
+use crate::launch::Launch;
+use crate::log::{Answer, Log};
+use crate::memory::{Bounds, Memory};
+use crate::ops::atomic;
+use crate::special::{Place, Time};
+use crate::uop::{Flow, ROW, Uop};
+use crate::warp::{Env, SLICE, Warp};
+use std::ptr::NonNull;
+
+/// What became of a step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stepped {
+    /// Executed; the same lanes go on with the next instruction.
+    Next,
+    /// Executed; other lanes or another place come next, or nothing: ask [`Resident::pc`].
+    Moved,
+    /// Nothing was executed; ask again after the exchange.
+    Later,
+}
+
+/// A place for CTAs of a launch, and the CTA that is in it.
+pub struct Resident<'l> {
+    launch: &'l Launch,
+    memory: &'l Memory,
+    code: &'l [Uop],
+    warps: Box<[Warp]>,
+    // Owned. The lanes of the warps have these pointers too, so they are kept as such.
+    cta: NonNull<CtaState>,
+    bounds: NonNull<[Bounds]>,
+    linear: u64,
+    locate: access::Locate,
+}
+
+// SAFETY: it owns what its pointers point to, and launch and memory are shared between threads.
+unsafe impl Send for Resident<'_> {}
+
+impl Drop for Resident<'_> {
+    fn drop(&mut self) {
+        // SAFETY: made from boxes by `new`, and freed nowhere else.
+        unsafe {
+            drop(Box::from_raw(self.cta.as_ptr()));
+            drop(Box::from_raw(self.bounds.as_ptr()));
+        }
+    }
+}
+
+/// What slow paths of a warp need, made from a resident's fields.
+macro_rules! env {
+    ($r:expr, $time:expr) => {
+        Env {
+            launch: $r.launch,
+            memory: $r.memory,
+            // SAFETY: owned by the resident, which is borrowed, and no other reference to them exists.
+            bounds: unsafe { $r.bounds.as_mut() },
+            // SAFETY: as above.
+            cta: unsafe { $r.cta.as_mut() },
+            concurrent: false,
+            time: $time,
+            counts: None,
+        }
+    };
+}
+
+impl<'l> Resident<'l> {
+    /// Room for a CTA; empty until [`Resident::start`].
+    pub fn new(launch: &'l Launch, memory: &'l Memory) -> Resident<'l> {
+        let cta = CtaState::new(launch.grid, launch.block, launch.shared_bytes, launch.dynamic_shared);
+        let mut r = Resident {
+            launch,
+            memory,
+            code: &launch.kernel.uops,
+            warps: (0..launch.warps()).map(|_| Warp::new(launch)).collect(),
+            cta: NonNull::from(Box::leak(Box::new(cta))),
+            bounds: NonNull::from(Box::leak(Env::bounds(launch).into_boxed_slice())),
+            linear: 0,
+            locate: crate::level::locate(launch.kernel.level),
+        };
+        let (cta, bounds) = (r.cta.as_ptr(), r.bounds.cast().as_ptr());
+        for warp in &mut r.warps {
+            let mut env = env!(r, None);
+            warp.bind(&mut env);
+            (warp.lanes.cta, warp.lanes.bounds) = (cta, bounds);
+            warp.lanes.alone = false;
+        }
+        r
+    }
+
+    /// Puts the CTA with this number of the launch in, none of its instructions executed.
+    pub fn start(&mut self, linear: u64, place: Place) {
+        self.linear = linear;
+        // SAFETY: owned, and no other reference exists.
+        unsafe { self.cta.as_mut() }.start(self.launch.index(linear), place);
+        for (n, warp) in self.warps.iter_mut().enumerate() {
+            warp.start(self.launch, n as u32);
+        }
+    }
+
+    /// The CTA's number in its launch.
+    pub fn linear(&self) -> u64 {
+        self.linear
+    }
+
+    pub fn cta(&self) -> &CtaState {
+        // SAFETY: owned; nothing changes it while the resident is borrowed.
+        unsafe { self.cta.as_ref() }
+    }
+
+    /// Warps of the CTA.
+    pub fn warps(&self) -> usize {
+        self.warps.len()
+    }
+
+    /// A warp, to look at its registers.
+    pub fn warp(&self, w: usize) -> &Warp {
+        &self.warps[w]
+    }
+
+    /// The place of the warp's next instruction; none if all its lanes wait for other warps, or have ended. A warp that
+    /// waits can have one after another warp of the CTA came to a barrier or ended.
+    #[inline]
+    pub fn pc(&mut self, w: usize) -> Option<u32> {
+        let warp = &self.warps[w];
+        if warp.lanes.active != 0 { Some(warp.pc) } else { self.next_split(w) }
+    }
+
+    fn next_split(&mut self, w: usize) -> Option<u32> {
+        let warp = &mut self.warps[w];
+        if warp.is_done() {
+            return None;
+        }
+        let mut env = env!(self, None);
+        warp.schedule(&mut env).then_some(warp.pc)
+    }
+
+    /// Whether all lanes of the warp have ended.
+    #[inline]
+    pub fn is_done(&self, w: usize) -> bool {
+        self.warps[w].is_done()
+    }
+
+    /// Whether all warps have ended.
+    pub fn finished(&self) -> bool {
+        self.warps.iter().all(Warp::is_done)
+    }
+
+    /// Lanes of the split that runs next.
+    #[inline]
+    pub fn active(&self, w: usize) -> u32 {
+        self.warps[w].lanes.active
+    }
+
+    /// Lanes that have not ended.
+    #[inline]
+    pub fn live(&self, w: usize) -> u32 {
+        self.warps[w].lanes.live
+    }
+
+    /// Lanes that will execute the next instruction.
+    #[inline]
+    pub fn mask(&self, w: usize) -> u32 {
+        let warp = &self.warps[w];
+        warp.lanes.mask(self.uop(warp))
+    }
+
+    #[inline(always)]
+    fn uop(&self, warp: &Warp) -> &'l Uop {
+        debug_assert!((warp.pc as usize) < self.code.len());
+        // SAFETY: a warp's place is always one in the code, as in the loop of `Warp::run`.
+        unsafe { self.code.get_unchecked(warp.pc as usize) }
+    }
+
+    /// Instructions that the CTA's warps executed.
+    pub fn executed(&self) -> u64 {
+        self.warps.iter().map(|w| w.executed).sum()
+    }
+
+    /// The same times the lanes that were there, guards not looked at.
+    pub fn thread_executed(&self) -> u64 {
+        self.warps.iter().map(|w| w.thread_executed).sum()
+    }
+
+    /// Executes the warp's next instruction, in a cycle that is not before that of any earlier step with this log.
+    /// Nothing is executed unless [`Resident::pc`] gives a place; ask it after [`Stepped::Moved`].
+    ///
+    /// Results of global atomics are not in registers before [`Resident::deliver`] put them there.
+    #[inline]
+    pub fn step(&mut self, w: usize, time: Time, cycle: u64, log: &mut Log) -> Result<Stepped, Box<Fault>> {
+        let code = self.code;
+        let warp = &mut self.warps[w];
+        let pc = warp.pc;
+        let active = warp.lanes.active;
+        if active == 0 {
+            return Ok(Stepped::Later);
+        }
+        log.now(cycle);
+        warp.lanes.log = log;
+        debug_assert!((pc as usize) < code.len());
+        // SAFETY: a warp's place is always one in the code. The lanes are bound; the log lives while this runs.
+        let flow = unsafe {
+            let u = code.get_unchecked(pc as usize);
+            (u.handler)(&mut warp.lanes, u)
+        };
+        if flow == Flow::Later {
+            return Ok(Stepped::Later);
+        }
+        warp.executed += 1;
+        warp.thread_executed += if active == FULL { 32 } else { u64::from(active.count_ones()) };
+        if flow == Flow::Next && !warp.is_split() {
+            warp.pc = pc + 1;
+            return Ok(Stepped::Next);
+        }
+        self.settle(w, flow, time)
+    }
+
+    /// The same while no other SM acts: what the whole machine shares can be changed too.
+    pub fn step_alone(
+        &mut self,
+        w: usize,
+        time: Time,
+        cycle: u64,
+        log: &mut Log,
+    ) -> Result<Stepped, Box<Fault>> {
+        self.warps[w].lanes.alone = true;
+        let stepped = self.step(w, time, cycle, log);
+        self.warps[w].lanes.alone = false;
+        stepped
+    }
+
+    /// After an instruction that jumped, or that needs more than its handler does.
+    fn settle(&mut self, w: usize, flow: Flow, time: Time) -> Result<Stepped, Box<Fault>> {
+        let warp = &mut self.warps[w];
+        let mut env = env!(self, Some(time));
+        let before = (warp.pc + 1, warp.lanes.active);
+        match flow {
+            Flow::Next => warp.pc += 1,
+            Flow::Jump => warp.pc = warp.lanes.next,
+            Flow::Event => warp.event(&mut env)?,
+            Flow::Fault => return Err(warp.fault(&env)),
+            Flow::Later => return Ok(Stepped::Later),
+        }
+        if warp.is_split() && warp.lanes.active != 0 && warp.executed.is_multiple_of(SLICE) {
+            warp.rotate(&mut env);
+        }
+        Ok(if before == (warp.pc, warp.lanes.active) { Stepped::Next } else { Stepped::Moved })
+    }
+
+    /// Puts the results of a logged atomic of this CTA into registers. False if the CTA is here no longer.
+    pub fn deliver(&mut self, answer: &Answer) -> bool {
+        let a = answer.atomic;
+        if a.cta != self.cta().index {
+            return false;
+        }
+        let Some(warp) = self.warps.get_mut(a.warp as usize) else { return false };
+        for o in answer.lanes {
+            for k in 0..atomic::size(a.ty).div_ceil(4) {
+                // SAFETY: the rows are those of an instruction of this launch, to whose file the lanes are bound.
+                unsafe { warp.lanes.set_lane(a.row + k * ROW, o.lane, (o.x >> (32 * k)) as u32) };
+            }
+        }
+        true
+    }
+
+    /// When no warp of the CTA can run: lets lanes go that wait for others of their warp. False: that does not help.
+    pub fn unblock(&mut self) -> bool {
+        let env = env!(self, None);
+        self.warps.iter_mut().any(|w| w.unblock(&env))
+    }
+
+    /// The fault of a CTA whose warps wait for ever.
+    pub fn deadlock(&self) -> Option<Fault> {
+        self.warps.iter().find_map(|w| w.deadlock(self.cta()))
+    }
+
+    /// What `printf` wrote since the last call.
+    pub fn take_output(&mut self) -> Vec<u8> {
+        // SAFETY: owned, and no other reference exists.
+        std::mem::take(&mut unsafe { self.cta.as_mut() }.output)
+    }
+
+    /// What the next instruction of a warp will touch; false if it is none that accesses memory by address.
+    #[inline]
+    pub fn access(&self, w: usize, out: &mut Access) -> bool {
+        let warp = &self.warps[w];
+        let u = self.uop(warp);
+        let Some((s, size)) = access::kind(u) else { return false };
+        (out.size, out.mask) = (size, warp.lanes.mask(u));
+        // SAFETY: the lanes are bound, the instruction is theirs, and the host has the kernel's level.
+        unsafe { (self.locate)(&warp.lanes, u, s, out) };
+        true
+    }
+}
