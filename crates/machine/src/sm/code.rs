@@ -136,6 +136,8 @@ pub struct Timing {
     pub checked: u8,
     /// Registers to be read from each bank.
     pub bank_reads: [u8; BANKS],
+    /// Looks at a clock.
+    pub reads_time: bool,
     /// 32-bit registers a lane that a memory operation moves.
     pub words: u8,
     /// Bank and offset of a constant operand.
@@ -144,10 +146,12 @@ pub struct Timing {
     pub cache: Cache,
 }
 
-/// A kernel's instructions.
+/// A kernel's instructions. Only what the kernel uses has places on the scoreboard: it is walked by every instruction.
 pub struct Code {
     timings: Vec<Timing>,
     places: Vec<u16>,
+    /// The place of register 0.
+    first_register: u16,
     /// Places of a warp's scoreboard.
     pub scoreboard: usize,
 }
@@ -156,7 +160,6 @@ pub struct Code {
 const PREDICATES: u16 = 0;
 const GUARDS: u16 = 8;
 const UNIFORMS: u16 = 16;
-const REGISTERS: u16 = 80;
 
 /// Conversions that have a place in the fast pipes: between 32-bit integers and single precision one way, between
 /// half and single precision both ways.
@@ -187,6 +190,8 @@ fn class(i: &Inst) -> Class {
         Unit::Const => Class::Constant,
         Unit::Tex => Class::Tex,
         Unit::Branch => Class::Branch,
+        // What the system does concerns all SMs, as global memory does.
+        Unit::Misc if i.op == Op::Syscall => Class::Global,
         Unit::Misc => Class::Misc,
         Unit::Lsu => match i.op {
             Op::Lds | Op::Sts | Op::Atoms | Op::Shfl => Class::Shared,
@@ -316,12 +321,21 @@ fn cache(i: &Inst) -> Cache {
     if fields.contains(&Field::Cache) { i.get() } else { Cache::Default }
 }
 
+/// Uniform registers up to the highest that an instruction names.
+fn uniforms(i: &Inst) -> u32 {
+    let written = i.writes_uniform().map_or(0, |(u, n)| u32::from(u.0) + n);
+    uniform_reads(i).map(|(u, n)| u32::from(u.0) + n).fold(written, u32::max).min(64)
+}
+
 impl Code {
     pub fn new(image: &Image, registers: u32, spec: &Spec) -> Code {
+        let uniforms = image.code.iter().map(uniforms).max().unwrap_or(0);
+        let first_register = UNIFORMS + uniforms as u16;
         let mut code = Code {
             timings: Vec::with_capacity(image.code.len() + 1),
             places: Vec::new(),
-            scoreboard: usize::from(REGISTERS) + registers as usize,
+            first_register,
+            scoreboard: usize::from(first_register) + registers as usize,
         };
         let mut before = None;
         for i in &image.code {
@@ -337,7 +351,7 @@ impl Code {
 
     fn timing(&mut self, i: &Inst, before: Option<&Inst>, spec: &Spec) -> Timing {
         let first = self.places.len() as u32;
-        let limit = self.scoreboard as u16;
+        let (limit, registers_at) = (self.scoreboard as u16, self.first_register);
         let mut registers = 0;
         let put = |places: &mut Vec<u16>, from: u16, n: u32| {
             for k in 0..n as u16 {
@@ -347,7 +361,7 @@ impl Code {
             }
         };
         if let Some((r, n)) = i.writes() {
-            put(&mut self.places, REGISTERS + u16::from(r.0), n);
+            put(&mut self.places, registers_at + u16::from(r.0), n);
         }
         if let Some((u, n)) = i.writes_uniform() {
             put(&mut self.places, UNIFORMS + u16::from(u.0), n);
@@ -363,7 +377,7 @@ impl Code {
         }
         let writes = (self.places.len() as u32 - first) as u8;
         for (r, n) in i.reads() {
-            put(&mut self.places, REGISTERS + u16::from(r.0), n);
+            put(&mut self.places, registers_at + u16::from(r.0), n);
         }
         for (u, n) in uniform_reads(i) {
             put(&mut self.places, UNIFORMS + u16::from(u.0), n);
@@ -395,6 +409,7 @@ impl Code {
             checked: registers + predicates,
             // Memory operations send their operands on their own time.
             bank_reads: if i.op.row().unit == Unit::Lsu { [0; BANKS] } else { bank_reads(i, before, spec) },
+            reads_time: matches!(i.op, Op::S2r | Op::Cs2r | Op::S2ur),
             words: moved.map_or(1, |&r| i.width(r)) as u8,
             bank: operand.map_or(if i.op == Op::Ldc { i.field(Field::Bank) as u8 } else { 0 }, |c| c.0),
             constant: operand.map_or(NO_CONSTANT, |c| c.1),

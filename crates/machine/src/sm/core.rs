@@ -9,7 +9,7 @@ use super::fetch::Fetch;
 use super::load_store::{self, Done, LoadStore, Path};
 use super::spec::Spec;
 use super::sub_core::{Bit, SubCore};
-use super::warp::{Owner, Ready, State, UNKNOWN, WarpSlot};
+use super::warp::{Owner, Place, Ready, State, UNKNOWN, WarpSlot};
 use crate::Config;
 use crate::counters::Counters;
 use crate::ports::{CtaEnd, CtaStart, Request, RequestKind, Response};
@@ -370,7 +370,7 @@ impl Sm {
             return;
         }
         for place in owner.first..owner.first + u16::from(owner.places) {
-            warp.ready[place as usize] = Ready::at(at, owner.producer);
+            warp.places[place as usize].ready = Ready::at(at, owner.producer);
         }
         warp.loads -= 1;
         match warp.state {
@@ -456,7 +456,7 @@ impl Sm {
                 self.subs[s].wait(bit, at, now);
                 continue;
             }
-            let class = self.class_of(work, n);
+            let class = self.warps[n].class;
             let sub = &mut self.subs[s];
             self.warps[n].marks = sub.busy(class, at);
             sub.ask(bit, class);
@@ -465,7 +465,7 @@ impl Sm {
         if eligible != 0 {
             let bit = self.subs[s].choose(eligible);
             let n = self.slot_of[s][bit.0 as usize] as usize;
-            if now >= self.horizon && self.leaves(work, n) {
+            if now >= self.horizon && Sm::leaves(self.warps[n].class) {
                 // It must not happen before the others are here.
                 self.is_held = true;
                 self.subs[s].next = now;
@@ -485,11 +485,11 @@ impl Sm {
         self.issue(work, s, n, now);
         for _ in 1..self.spec.dispatch_units {
             let warp = &self.warps[n];
-            let leaves = now >= self.horizon && self.leaves(work, n);
+            let leaves = now >= self.horizon && Sm::leaves(warp.class);
             if warp.state != State::Timed || warp.since > now + 1 || leaves || !self.follows(work, n, now) {
                 return;
             }
-            let class = self.class_of(work, n);
+            let class = self.warps[n].class;
             if !self.subs[s].is_free(class, now) {
                 return;
             }
@@ -502,11 +502,9 @@ impl Sm {
         }
     }
 
-    /// Whether the warp's next instruction concerns more than this SM.
-    fn leaves(&self, work: &Work<'_>, n: usize) -> bool {
-        let warp = &self.warps[n];
-        let timing = work.contexts[work.ctas[warp.cta as usize].context].code.timing_of(warp.pc);
-        matches!(timing.class, Class::Global | Class::Tex) || timing.kind == Kind::System
+    /// Whether an instruction of this class concerns more than its SM.
+    fn leaves(class: Class) -> bool {
+        matches!(class, Class::Global | Class::Tex)
     }
 
     /// Whether the planned instruction's operands are there in the cycle of the one before.
@@ -514,13 +512,7 @@ impl Sm {
         let warp = &self.warps[n];
         let code = &work.contexts[work.ctas[warp.cta as usize].context].code;
         let (writes, reads) = code.places(code.timing_of(warp.pc));
-        writes.iter().chain(reads).all(|&p| warp.ready[p as usize].cycle() <= now)
-    }
-
-    #[inline(always)]
-    fn class_of(&self, work: &Work<'_>, n: usize) -> Class {
-        let warp = &self.warps[n];
-        work.contexts[work.ctas[warp.cta as usize].context].code.timing_of(warp.pc).class
+        writes.iter().chain(reads).all(|&p| warp.places[p as usize].ready.cycle() <= now)
     }
 
     // --- accounting ---------------------------------------------------------------------------------------------
@@ -543,6 +535,7 @@ impl Sm {
         let cta = &work.ctas[warp.cta as usize];
         let code = &work.contexts[cta.context].code;
         let timing = code.timing_of(warp.pc);
+        warp.class = timing.class;
         let pc = warp.pc as usize;
         let sub_core = u32::from(warp.sub_core);
         let mut since = warp.since;
@@ -576,7 +569,7 @@ impl Sm {
         let mut latest = [0u64; 4];
         let (writes, reads) = code.places(timing);
         for &p in &writes[..timing.checked as usize] {
-            let (a, b) = (warp.ready[p as usize], warp.read_until[p as usize]);
+            let Place { ready: a, read: b } = warp.places[p as usize];
             // Writes of fixed latency come in the order of their issue anyway.
             if a.is_variable() {
                 latest[a.producer()] = latest[a.producer()].max(a.cycle());
@@ -584,7 +577,7 @@ impl Sm {
             latest[b.producer()] = latest[b.producer()].max(b.cycle());
         }
         for &p in reads {
-            let a = warp.ready[p as usize];
+            let a = warp.places[p as usize].ready;
             latest[a.producer()] = latest[a.producer()].max(a.cycle());
         }
         // Results cross from the multiply-add pipes to the others, and back, a little later.

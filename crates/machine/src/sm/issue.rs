@@ -47,7 +47,8 @@ impl Sm {
             offsets = Offsets::of(cta, index, &context.image.code[pc as usize]);
         }
         self.log.token = warp.cta.into();
-        let time = Time { clock: now, nanoseconds: now * 1000 / self.clock_mhz };
+        let nanoseconds = if timing.reads_time { now * 1000 / self.clock_mhz } else { 0 };
+        let time = Time { clock: now, nanoseconds };
         let stepped = match cta.resident.step(index, time, now, &mut self.log) {
             Ok(stepped) => stepped,
             Err(fault) => {
@@ -74,17 +75,17 @@ impl Sm {
                 let at = start + u64::from(timing.latency);
                 let registers = timing.registers as usize;
                 for &p in &writes[..registers] {
-                    warp.ready[p as usize] = Ready::at(at, timing.producer);
+                    warp.places[p as usize].ready = Ready::at(at, timing.producer);
                 }
                 if writes.len() > registers {
                     let guards = registers + timing.predicates as usize;
                     for &p in &writes[registers..guards] {
                         let at = start + u64::from(timing.predicate_latency);
-                        warp.ready[p as usize] = Ready::at(at, timing.producer);
+                        warp.places[p as usize].ready = Ready::at(at, timing.producer);
                     }
                     for &p in &writes[guards..] {
                         let at = start + u64::from(timing.guard_latency);
-                        warp.ready[p as usize] = Ready::at(at, timing.producer);
+                        warp.places[p as usize].ready = Ready::at(at, timing.producer);
                     }
                 }
                 if stepped == Stepped::Next {
@@ -127,12 +128,12 @@ impl Sm {
                     }
                 };
                 for &p in writes {
-                    warp.ready[p as usize] = ready;
+                    warp.places[p as usize].ready = ready;
                 }
             }
             Kind::Barrier => {
                 for &p in writes {
-                    warp.ready[p as usize] = Ready::at(now + u64::from(timing.latency), timing.producer);
+                    warp.places[p as usize].ready = Ready::at(now + u64::from(timing.latency), timing.producer);
                 }
                 return self.arrive(work, n, now);
             }
@@ -206,19 +207,19 @@ impl Sm {
             self.load_store.issue(Cycle(now), &operation, &mut self.out, &mut self.counters);
         // What the operation reads must not change before it is read.
         for &p in reads {
-            warp.read_until[p as usize] = Ready::at(operands_read.0, timing.producer);
+            warp.places[p as usize].read = Ready::at(operands_read.0, timing.producer);
         }
         match (result, returns) {
             (Outcome::At(at), true) => {
                 for &p in writes {
-                    warp.ready[p as usize] = Ready::at(at.0, timing.producer);
+                    warp.places[p as usize].ready = Ready::at(at.0, timing.producer);
                 }
             }
             (Outcome::At(_), false) => {}
             (Outcome::Pending, true) => {
                 warp.loads += 1;
                 for &p in writes {
-                    warp.ready[p as usize] = Ready::pending(timing.producer);
+                    warp.places[p as usize].ready = Ready::pending(timing.producer);
                 }
             }
             (Outcome::Pending, false) => warp.stores += 1,
