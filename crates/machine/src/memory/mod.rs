@@ -185,7 +185,7 @@ impl System {
     }
 
     pub fn reset_counters(&mut self) {
-        self.gpcs.iter_mut().for_each(|g| g.counters = Counters::default());
+        self.gpcs.iter_mut().for_each(Gpc::reset_counters);
         self.parts.iter_mut().for_each(|p| p.pair.counters = Counters::default());
     }
 
