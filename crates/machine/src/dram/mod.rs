@@ -33,6 +33,9 @@ pub struct Channel {
     bus: Calendar,
     /// Where in the refresh interval this channel refreshes: channels do not all stop at once.
     phase: u64,
+    /// When the refresh interval began that was looked at last.
+    interval: u64,
+    row_shift: u32,
 }
 
 impl Channel {
@@ -40,9 +43,11 @@ impl Channel {
         let interval = u64::from(spec.refresh_interval);
         Channel {
             spec: spec.clone(),
-            banks: vec![Bank::NEW; spec.banks.max(1) as usize],
+            banks: vec![Bank::NEW; spec.banks.max(1).next_power_of_two() as usize],
             bus: Calendar::with_rate(spec.bytes_per_cycle),
             phase: u64::from(number) * interval / u64::from(spec.channels.max(1)),
+            interval: 0,
+            row_shift: spec.row_bytes.max(1).ilog2(),
         }
     }
 
@@ -50,10 +55,10 @@ impl Channel {
     /// has passed.
     pub fn access(&mut self, at: Cycle, position: u64, accesses: u32, counters: &mut Counters) -> Cycle {
         let spec = &self.spec;
-        let row = position / u64::from(spec.row_bytes);
+        let row = position >> self.row_shift;
         // Rows that follow each other in one bank would make a stream wait for every row: fold the row's upper bits in.
-        let banks = self.banks.len() as u64;
-        let bank = &mut self.banks[((row ^ (row / banks)) % banks) as usize];
+        let mask = self.banks.len() - 1;
+        let bank = &mut self.banks[(row ^ (row >> mask.count_ones())) as usize & mask];
         let wanted = at.later(bank.free);
         let column = if bank.row == row {
             counters.dram_row_hits += 1;
@@ -62,7 +67,7 @@ impl Channel {
             let closing = if bank.row == CLOSED { 0 } else { u64::from(spec.precharge) };
             let open = (wanted + closing)
                 .later(bank.opened + u64::from(spec.row_cycle) * u64::from(bank.row != CLOSED));
-            let open = after_refresh(open, self.phase, spec);
+            let open = after_refresh(open, self.phase, &mut self.interval, spec);
             bank.row = row;
             bank.opened = open;
             open + u64::from(spec.row_to_column)
@@ -81,12 +86,16 @@ impl Channel {
 
 /// When a row may be opened that is wanted at `at`.
 #[inline]
-fn after_refresh(at: Cycle, phase: u64, spec: &Spec) -> Cycle {
-    if spec.refresh_interval == 0 {
+fn after_refresh(at: Cycle, phase: u64, interval: &mut u64, spec: &Spec) -> Cycle {
+    let length = u64::from(spec.refresh_interval);
+    if length == 0 {
         return at;
     }
-    let since = (at.0 + phase) % u64::from(spec.refresh_interval);
-    at + u64::from(spec.refresh).saturating_sub(since)
+    let at_phase = at.0 + phase;
+    if at_phase < *interval || at_phase - *interval >= length {
+        *interval = at_phase - at_phase % length;
+    }
+    at + u64::from(spec.refresh).saturating_sub(at_phase - *interval)
 }
 
 #[cfg(test)]

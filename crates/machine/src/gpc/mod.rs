@@ -121,11 +121,12 @@ impl Gpc {
 
     /// Takes the requests of its SMs, one list an SM, and makes packets of what the GPC cannot answer.
     pub fn send(&mut self, outboxes: &mut [Vec<Request>], shared: &SharedTlb, map: &Map) {
+        self.pairs.clear();
+        if outboxes.iter().all(Vec::is_empty) {
+            return;
+        }
         self.requests.clear();
         self.order.clear();
-        self.waiting.clear();
-        self.packets.clear();
-        self.pairs.clear();
         for outbox in outboxes.iter_mut() {
             self.requests.append(outbox);
         }
@@ -267,6 +268,11 @@ impl Gpc {
         self.starts[0] = 0;
     }
 
+    /// Pairs of slices that this exchange's packets go to, one a packet.
+    pub fn pairs(&self) -> &[u32] {
+        &self.pairs
+    }
+
     /// Packets of this exchange for a pair of slices: their numbers.
     pub fn packets_for(&self, pair: usize) -> &[u32] {
         if self.packets.is_empty() {
@@ -288,6 +294,9 @@ impl Gpc {
     /// Brings answers to the SMs, one list an SM; none before `until`. The last one's cycle.
     pub fn receive(&mut self, inboxes: &mut [Vec<Response>], until: Cycle) -> Cycle {
         let mut last = Cycle(0);
+        if self.waiting.is_empty() {
+            return last;
+        }
         self.arrived.clear();
         for w in 0..self.waiting.len() {
             let Waiting { request, packet, follows, ready, ahead } = self.waiting[w];
@@ -328,10 +337,8 @@ impl Gpc {
                 kind: request.kind,
             });
         }
-        if !self.waiting.is_empty() {
-            for inbox in inboxes {
-                inbox.sort_by_key(|r| r.at);
-            }
+        for inbox in inboxes {
+            inbox.sort_by_key(|r| r.at);
         }
         self.waiting.clear();
         self.packets.clear();

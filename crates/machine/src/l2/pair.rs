@@ -4,7 +4,7 @@
 //! What is written goes home, and copies of it end.
 
 use super::map::{Map, Place};
-use super::tags::{COPIED, DIRTY, Evicted, HOST, PARTIAL, REPLICA, Tags, VALID};
+use super::tags::{COPIED, DIRTY, Evicted, HOST, PARTIAL, REPLICA, Slot, Tags, VALID};
 use crate::counters::Counters;
 use crate::dram;
 use crate::ports::RequestKind;
@@ -212,7 +212,7 @@ impl Pair {
         line: u64,
         sectors: u8,
         at: Cycle,
-        found: Option<usize>,
+        found: Option<Slot>,
         flags: u32,
     ) -> Cycle {
         let all = self.with_neighbours(sectors);
@@ -231,7 +231,7 @@ impl Pair {
         done
     }
 
-    fn make_room(&mut self, half: usize, place: &Place, line: u64, flags: u32, at: Cycle) -> usize {
+    fn make_room(&mut self, half: usize, place: &Place, line: u64, flags: u32, at: Cycle) -> Slot {
         let (slot, evicted) = self.slices[half].tags.allocate(place.set, line, flags);
         self.write_back(half, at, evicted);
         slot
