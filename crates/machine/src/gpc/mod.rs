@@ -58,6 +58,8 @@ pub struct Gpc {
     attributes: (u32, u32),
     /// Data sectors that each SM asked for.
     touched: Vec<u32>,
+    /// Answers that each SM's list had before this exchange's.
+    before: Vec<u32>,
     l15: L15,
     mmu: Mmu,
     channels: Channels,
@@ -98,6 +100,7 @@ impl Gpc {
             fill_lines: (u64::from(config.gpc.l15_fill_bytes) / LINE).max(1),
             attributes: (config.gpc.attribute_bytes / SECTOR as u32, config.gpc.attribute_sectors),
             touched: vec![0; sms],
+            before: vec![NONE; sms],
             l15: L15::new(&config.gpc),
             mmu: Mmu::new(&config.gpc),
             channels: Channels::new(&config.crossbar),
@@ -329,6 +332,9 @@ impl Gpc {
             let size = self.channels.answer_size(request.kind, request.sectors);
             let at = self.ports[tpc as usize].receive(at, place as usize, size).later(until);
             last = last.later(at);
+            if self.before[sm] == NONE {
+                self.before[sm] = inboxes[sm].len() as u32;
+            }
             inboxes[sm].push(Response {
                 at,
                 token: request.token,
@@ -337,8 +343,16 @@ impl Gpc {
                 kind: request.kind,
             });
         }
-        for inbox in inboxes {
-            inbox.sort_by_key(|r| r.at);
+        for (before, inbox) in self.before.iter_mut().zip(inboxes) {
+            let before = std::mem::replace(before, NONE) as usize;
+            if before >= inbox.len() {
+                continue;
+            }
+            inbox[before..].sort_by_key(|r| r.at);
+            if before > 0 && inbox[before].at < inbox[before - 1].at {
+                // Two runs in order: they are merged.
+                inbox.sort_by_key(|r| r.at);
+            }
         }
         self.waiting.clear();
         self.packets.clear();
