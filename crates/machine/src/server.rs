@@ -149,6 +149,12 @@ impl Queue {
         self.leaves[self.next]
     }
 
+    /// When the entry that came last leaves.
+    #[inline(always)]
+    pub fn last(&self) -> Cycle {
+        self.leaves[if self.next == 0 { self.leaves.len() - 1 } else { self.next - 1 }]
+    }
+
     /// Puts in an entry that leaves at `at`.
     #[inline(always)]
     pub fn put(&mut self, at: Cycle) {

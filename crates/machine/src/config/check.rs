@@ -81,6 +81,7 @@ impl Checks {
             format!("is {}", config.quantum),
             format!("it must be at most {path}, the shortest way from an SM to memory and back"),
         );
+        crate::front::check(config, self);
         config.gpc.check(self);
         config.tpc.check(self);
         config.crossbar.check(self, config.tpcs.len(), config.l2.halves);

@@ -23,7 +23,9 @@ spec! {
         name: String,
         /// Lanes that enter in a cycle; a warp takes 32 over this many cycles.
         lanes: u32 where 1..=32,
-        /// Kinds of instructions it runs: alu, fma, imad, half, fp64, xu, uniform, branch, misc, tensor.
+        /// Warps that can wait in front of it, so that a busy pipe does not hold the scheduler; 0 for none.
+        queue: u32 where 0..=64,
+        /// Kinds of instructions it runs: alu, fma, imad, half, fp64, xu, uniform, branch, misc, tensor, global, shared, constant, tex.
         runs: Vec<String>,
     }
 }
@@ -33,8 +35,12 @@ spec! {
     pub struct Latency {
         /// Integer, logic, moves.
         alu: u32 where 0..=4096,
-        /// Predicates of integer comparisons, for a guard or selection.
+        /// Predicates as operands: of selections, carries, logic.
         predicate: u32 where 0..=4096,
+        /// Predicates as guards of instructions and branches.
+        guard: u32 where 0..=4096,
+        /// More for a result of the multiply-add pipes that another pipe uses, and the other way round.
+        pipe_crossing: u32 where 0..=4096,
         /// Single precision.
         fma: u32 where 0..=4096,
         /// Integer multiply-add.
@@ -65,6 +71,8 @@ spec! {
         membar: u32 where 0..=4096,
         /// From a warp's last instruction to its slot being free.
         exit: u32 where 0..=4096,
+        /// A call of the system: printf, malloc, free.
+        system: u32 where 0..=65536,
     }
 }
 
