@@ -44,7 +44,7 @@ pub struct Calendar {
 }
 
 /// A stretch of time.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Bucket {
     /// Low bits of its number. Another number means an old bucket: this one has not been used yet.
     number: u32,
@@ -54,18 +54,21 @@ struct Bucket {
     skip: u16,
 }
 
+/// Its number is that of no bucket for the first 2^32.
+const UNUSED: Bucket = Bucket { number: u32::MAX, used: 0, skip: 1 };
+
 impl Calendar {
     /// A link that passes `units`, at most 65,535, in every `1 << shift` cycles.
     pub fn new(shift: u32, units: u32) -> Calendar {
         let room = units.clamp(1, u32::from(u16::MAX));
         let unit = (1u64 << (shift + 32)) / u64::from(room);
-        Calendar { shift, room, unit, buckets: Box::new([Bucket::default(); BUCKETS]), first: 1 }
+        Calendar { shift, room, unit, buckets: Box::new([UNUSED; BUCKETS]), first: 0 }
     }
 
     /// A link that passes `rate` units in a cycle. Buckets are long enough for most users to need only one, and for the
     /// rate to be met within a percent.
     pub fn with_rate(rate: f64) -> Calendar {
-        let shift = (0..8).find(|&s| rate * f64::from(1u32 << s) >= 256.0).unwrap_or(8);
+        let shift = (0..6).find(|&s| rate * f64::from(1u32 << s) >= 256.0).unwrap_or(6);
         Calendar::new(shift, (rate * f64::from(1u32 << shift)).round() as u32)
     }
 
@@ -125,8 +128,8 @@ impl Calendar {
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.buckets.fill(Bucket::default());
-        self.first = 1;
+        self.buckets.fill(UNUSED);
+        self.first = 0;
     }
 }
 

@@ -128,9 +128,11 @@ mod tests {
         let hit = channel.access(Cycle(2000), 64, 1, &mut counters);
         // Four rows on is the same bank, but for the folding: row 5 of 4 banks.
         let miss = channel.access(Cycle(3000), 5 * 1024, 1, &mut counters);
-        assert_eq!(first - Cycle(1000), 100 + 20 + 20 + 1);
-        assert_eq!(hit - Cycle(2000), 100 + 20 + 1);
-        assert_eq!(miss - Cycle(3000), 100 + 20 + 20 + 20 + 1);
+        // The bus takes up to two cycles, by its place in a bucket.
+        let near = |cycles: u64, least: u64| assert!((least..least + 3).contains(&cycles), "{cycles}");
+        near(first - Cycle(1000), 100 + 20 + 20);
+        near(hit - Cycle(2000), 100 + 20);
+        near(miss - Cycle(3000), 100 + 20 + 20 + 20);
         assert_eq!((counters.dram_accesses, counters.dram_row_hits), (3, 1));
     }
 
@@ -138,8 +140,9 @@ mod tests {
     fn rows_open_after_a_refresh() {
         let mut counters = Counters::default();
         let mut channel = Channel::new(&Spec { refresh_interval: 1000, refresh: 300, ..spec() }, 0);
-        assert_eq!(channel.access(Cycle(2100), 0, 1, &mut counters), Cycle(2300 + 141));
-        assert_eq!(channel.access(Cycle(2400), 1024, 1, &mut counters), Cycle(2400 + 141));
+        let during = channel.access(Cycle(2100), 0, 1, &mut counters);
+        let after = channel.access(Cycle(2400), 1024, 1, &mut counters);
+        assert!((2440..2443).contains(&during.0) && (2540..2543).contains(&after.0), "{during:?} {after:?}");
     }
 
     #[test]
