@@ -255,9 +255,10 @@ impl Run<'_, '_> {
                 return Ok(at.later(self.memory.busy_until()));
             }
             self.watch(until - start)?;
-            // The next exchange point; cycles in which nobody acts are skipped.
+            // The next exchange point; cycles in which nobody acts are skipped. It is the same one again while SMs
+            // that had to wait for their GPC have not come to it.
             let next = self.next_event().ok_or_else(|| Stopped::Stuck(self.waiting()))?;
-            until = Cycle((next.0.max(until.0) / quantum + 1) * quantum);
+            until = Cycle((next.0 / quantum + 1) * quantum).later(until);
         }
     }
 

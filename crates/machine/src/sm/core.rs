@@ -77,6 +77,8 @@ pub struct Sm {
     pub(super) spec: Arc<Spec>,
     pub(super) clock_mhz: u64,
     pub(super) sms: u32,
+    /// Cycles after which an answer of the GPC can be here at the earliest.
+    nearest: u64,
     pub(super) subs: Vec<SubCore>,
     /// The warp slot of each bit of each sub-core.
     pub(super) slot_of: Vec<[u16; 64]>,
@@ -124,6 +126,7 @@ impl Sm {
             id,
             clock_mhz: u64::from(config.clock_mhz.max(1)),
             sms: config.sms(),
+            nearest: config.nearest_answer().into(),
             subs: (0..sub_cores).map(|_| SubCore::new(&spec)).collect(),
             slot_of: vec![[0; 64]; sub_cores as usize],
             warps: (0..spec.warps).map(|_| WarpSlot::new()).collect(),
@@ -266,7 +269,19 @@ impl Sm {
     pub fn run(&mut self, work: &mut Work<'_>, until: Cycle, ahead: Cycle) {
         self.horizon = until.0;
         self.is_held = false;
-        while self.next < ahead.0 && self.failure.is_none() {
+        let mut limit = ahead.0;
+        let mut seen = 0;
+        while self.failure.is_none() {
+            // Code and constants can come from nearby, sooner than the next exchange point.
+            for r in &self.out[seen..] {
+                if matches!(r.kind, RequestKind::Instruction | RequestKind::Constant) {
+                    limit = limit.min(r.at.0 + self.nearest);
+                }
+            }
+            seen = self.out.len();
+            if self.next >= limit {
+                return;
+            }
             let now = self.next;
             if now >= until.0 && self.concerns_others() {
                 return;

@@ -133,7 +133,8 @@ impl Sm {
             }
             Kind::Barrier => {
                 for &p in writes {
-                    warp.places[p as usize].ready = Ready::at(now + u64::from(timing.latency), timing.producer);
+                    warp.places[p as usize].ready =
+                        Ready::at(now + u64::from(timing.latency), timing.producer);
                 }
                 return self.arrive(work, n, now);
             }
