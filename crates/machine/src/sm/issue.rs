@@ -42,10 +42,10 @@ impl Sm {
             (self.access.mask, self.access.size) = (mask, 4);
             (self.access.global, self.access.shared, self.access.local) = (0, 0, 0);
         }
-        let mut offsets = Offsets::default();
-        if timing.kind == Kind::Constant {
-            offsets = Offsets::of(cta, index, &context.image.code[pc as usize]);
-        }
+        let offsets = match timing.kind {
+            Kind::Constant => Some(Offsets::of(cta, index, &context.image.code[pc as usize])),
+            _ => None,
+        };
         self.log.token = warp.cta.into();
         let nanoseconds = if timing.reads_time { now * 1000 / self.clock_mhz } else { 0 };
         let time = Time { clock: now, nanoseconds };
@@ -115,7 +115,7 @@ impl Sm {
                 let fetched = self.constants.load(
                     Cycle(now),
                     timing.bank,
-                    offsets.list(),
+                    offsets.as_ref().map_or(&[], Offsets::list),
                     owner.pack(),
                     &mut self.out,
                     &mut self.counters,
