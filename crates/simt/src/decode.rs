@@ -376,6 +376,7 @@ pub fn kernel(image: &Image, entry: usize, level: Isa) -> Kernel {
         None => (0..registers).map(|r| layout.registers + r * ROW).collect(),
     };
     Kernel {
+        level,
         cleared,
         uops,
         modified: decoder.modified,

@@ -3,6 +3,7 @@
 //! A handler's body is an inlined generic function; the wrappers here give it the level's target features, so that
 //! the same source becomes SSE2, AVX2 or AVX-512 code.
 
+use crate::access::{Access, Locate, locate as locate_body};
 use crate::lanes::Lanes;
 use crate::uop::{Flow, Handler, Uop};
 
@@ -77,6 +78,23 @@ pub const fn levels<E: Exec>() -> Levels {
     [portable::<E>; 3]
 }
 
+/// [`crate::access::locate`] for a level that the host has.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn locate(level: Isa) -> Locate {
+    [x86::locate_baseline, x86::locate_avx2, x86::locate_avx512][level as usize]
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn locate(_: Isa) -> Locate {
+    locate_portable
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn locate_portable(l: &Lanes, u: &Uop, s: u32, out: &mut Access) {
+    // SAFETY: the caller's promise.
+    unsafe { locate_body(l, u, s, out) }
+}
+
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn portable<E: Exec>(l: &mut Lanes, u: &Uop) -> Flow {
     // SAFETY: the caller's promise.
@@ -96,7 +114,7 @@ impl Level for Portable {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Exec, Level};
+    use super::{Access, Exec, Level, locate_body};
     use crate::lanes::Lanes;
     use crate::uop::{Flow, Uop};
     use std::arch::x86_64::*;
@@ -175,5 +193,24 @@ mod x86 {
     pub unsafe fn avx512<E: Exec>(l: &mut Lanes, u: &Uop) -> Flow {
         // SAFETY: the caller's promise.
         unsafe { E::run::<Avx512>(l, u) }
+    }
+
+    pub unsafe fn locate_baseline(l: &Lanes, u: &Uop, s: u32, out: &mut Access) {
+        // SAFETY: the caller's promise.
+        unsafe { locate_body(l, u, s, out) }
+    }
+
+    #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
+    pub unsafe fn locate_avx2(l: &Lanes, u: &Uop, s: u32, out: &mut Access) {
+        // SAFETY: the caller's promise.
+        unsafe { locate_body(l, u, s, out) }
+    }
+
+    #[target_feature(
+        enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512cd"
+    )]
+    pub unsafe fn locate_avx512(l: &Lanes, u: &Uop, s: u32, out: &mut Access) {
+        // SAFETY: the caller's promise.
+        unsafe { locate_body(l, u, s, out) }
     }
 }

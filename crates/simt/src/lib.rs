@@ -16,6 +16,7 @@
 //! operation only ever sees rows. An instruction executes for the lanes of the running split whose guard is true, all
 //! at once for arithmetic, in ascending order for memory. Registers, shared and local memory start as zeros.
 
+mod access;
 mod aligned;
 pub mod cta;
 pub mod decode;

@@ -181,11 +181,17 @@ impl Log {
         hit & 1 != 0
     }
 
+    #[inline(always)]
     fn mark(&mut self, start: u64, end: u64) {
         self.low = self.low.min(start);
         self.high = self.high.max(end);
         let filter = &mut self.filter;
-        filter_words(start, end, |n, bits| filter[n] |= bits);
+        let sector = start >> SECTOR;
+        if sector == (end - 1) >> SECTOR {
+            filter[slot(sector >> WORD)] |= 1 << (sector & 63);
+        } else {
+            filter_words(start, end, |n, bits| filter[n] |= bits);
+        }
     }
 
     /// Logs a store of `len` bytes: where to put them. The place has room for `len` bytes, is aligned to sixteen, and
@@ -338,5 +344,160 @@ pub fn apply(memory: &Memory, logs: &mut [&mut Log]) {
             Some(e) => heads.push(Reverse((e.cycle, n))),
             None => log.reset(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const BYTES: u64 = 192;
+    const SMS: usize = 3;
+
+    /// What an SM does, by places in a small piece of memory.
+    #[derive(Clone, Debug)]
+    enum Act {
+        Store { at: u64, bytes: Vec<u8> },
+        Add { size: u32, lanes: Vec<(u64, u64)> },
+        Load { at: u64, len: u64 },
+        Exchange,
+    }
+
+    fn act() -> impl Strategy<Value = (usize, u64, Act)> {
+        let store = prop_oneof![(0u32..5).prop_map(|k| 1 << k), 1usize..160]
+            .prop_flat_map(|n| (0..BYTES - n as u64, prop::collection::vec(any::<u8>(), n)))
+            .prop_map(|(at, bytes)| Act::Store { at, bytes });
+        let add = prop::sample::select(vec![4u32, 8, 16]).prop_flat_map(|size| {
+            let place = (0..BYTES / u64::from(size)).prop_map(move |n| n * u64::from(size));
+            prop::collection::vec((place, any::<u64>()), 1..5).prop_map(move |lanes| Act::Add { size, lanes })
+        });
+        let load = (0..BYTES - 16, 1u64..=16).prop_map(|(at, len)| Act::Load { at, len });
+        let act = prop_oneof![4 => store, 2 => add, 4 => load, 1 => Just(Act::Exchange)];
+        (0..SMS, 0..2u64, act)
+    }
+
+    fn overlap(a: u64, a_len: u64, b: u64, b_len: u64) -> bool {
+        a < b + b_len && b < a + a_len
+    }
+
+    /// Adds to little-endian bytes; what was there.
+    fn add(memory: &mut [u8], at: u64, size: u32, x: u64) -> u128 {
+        let cell = &mut memory[at as usize..][..size as usize];
+        let old = cell.iter().rev().fold(0u128, |v, &b| v << 8 | u128::from(b));
+        cell.copy_from_slice(&old.wrapping_add(x.into()).to_le_bytes()[..size as usize]);
+        old
+    }
+
+    fn ty(size: u32) -> AtomType {
+        match size {
+            4 => AtomType::U32,
+            8 => AtomType::U64,
+            _ => AtomType::B128,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn logs_are_what_a_list_of_acts_says(acts in prop::collection::vec(act(), 1..60)) {
+            let memory = Memory::new(1 << 20).expect("memory");
+            let base = memory.alloc(BYTES).expect("alloc");
+            let mut logs: Vec<Log> = (0..SMS).map(|_| Log::new()).collect();
+            let mut model = vec![0u8; BYTES as usize];
+            let mut pending: Vec<(u64, usize, Act)> = Vec::new();
+            let mut cycles = [0; SMS];
+            for (sm, pass, act) in acts.into_iter().chain([(0, 0, Act::Exchange)]) {
+                cycles[sm] += pass;
+                logs[sm].now(cycles[sm]);
+                logs[sm].token = sm as u32;
+                match &act {
+                    Act::Store { at, bytes } => {
+                        let to = logs[sm].store(base + at, bytes.len() as u32);
+                        prop_assert!((to as usize).is_multiple_of(16));
+                        // SAFETY: the log gave room for as many bytes.
+                        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
+                    }
+                    Act::Add { size, lanes } => {
+                        logs[sm].begin(Atomic::new(AtomOp::Add, ty(*size), Some(0), 0, [0; 3]));
+                        for (lane, &(at, x)) in (0..).zip(lanes) {
+                            // As a handler does it: as wide as the type.
+                            let x = u128::from(x) & if *size == 4 { 0xffff_ffff } else { u128::MAX };
+                            logs[sm].lane(Operand { address: base + at, lane, x, new: 0 });
+                        }
+                    }
+                    &Act::Load { at, len } => {
+                        let mut expected = Some(model[at as usize..(at + len) as usize].to_vec());
+                        let mut is_touched = false;
+                        for (_, _, act) in pending.iter().filter(|p| p.1 == sm) {
+                            match act {
+                                Act::Store { at: s, bytes } => {
+                                    is_touched |= overlap(at, len, *s, bytes.len() as u64);
+                                    for k in at.max(*s)..(at + len).min(s + bytes.len() as u64) {
+                                        if let Some(e) = &mut expected {
+                                            e[(k - at) as usize] = bytes[(k - s) as usize];
+                                        }
+                                    }
+                                }
+                                Act::Add { size, lanes }
+                                    if lanes.iter().any(|l| overlap(at, len, l.0, (*size).into())) =>
+                                {
+                                    (expected, is_touched) = (None, true);
+                                }
+                                _ => {}
+                            }
+                        }
+                        let mut found = vec![0; len as usize];
+                        memory.read(base + at, &mut found).expect("read");
+                        prop_assert!(!is_touched || logs[sm].may_touch(base + at, len));
+                        prop_assert!(!is_touched || at / 32 != (at + len - 1) / 32
+                            || logs[sm].may_touch_any(base + at, &[0; 32]));
+                        let known = logs[sm].overlay(base + at, &mut found);
+                        prop_assert_eq!(known.then_some(found), expected);
+                    }
+                    Act::Exchange => {
+                        apply(&memory, &mut logs.iter_mut().collect::<Vec<_>>());
+                        // Stable: what was logged first stays first.
+                        pending.sort_by_key(|p| (p.0, p.1));
+                        let mut old = vec![Vec::new(); SMS];
+                        for (_, sm, act) in pending.drain(..) {
+                            match act {
+                                Act::Store { at, bytes } => {
+                                    model[at as usize..at as usize + bytes.len()].copy_from_slice(&bytes);
+                                }
+                                Act::Add { size, lanes } => {
+                                    old[sm].extend(lanes.iter().map(|&(at, x)| add(&mut model, at, size, x)));
+                                }
+                                _ => {}
+                            }
+                        }
+                        let mut found = vec![0; BYTES as usize];
+                        memory.read(base, &mut found).expect("read");
+                        prop_assert_eq!(&found, &model);
+                        for (sm, log) in logs.iter_mut().enumerate() {
+                            let mut answers = Vec::new();
+                            log.answers(|a| {
+                                assert_eq!(a.token(), sm as u32);
+                                answers.extend(a.lanes.iter().map(|o| o.x));
+                            });
+                            prop_assert_eq!(&answers, &old[sm]);
+                            prop_assert!(log.is_empty() && !log.may_touch(base, BYTES));
+                        }
+                    }
+                }
+                pending.push((cycles[sm], sm, act));
+            }
+        }
+    }
+
+    #[test]
+    fn filters_tell_places_apart() {
+        let mut log = Log::new();
+        let base = 1 << 36;
+        assert!(log.is_empty() && !log.may_touch(base, 512));
+        log.store(base + 4096, 128);
+        log.store(base, 4);
+        assert!(log.may_touch(base + 4096 + 96, 64) && log.may_touch(base + 4000, 128));
+        let free = (4..128).filter(|n| !log.may_touch(base + 32 * n, 32)).count();
+        assert!(free >= 120, "{free} of 124 sectors");
     }
 }

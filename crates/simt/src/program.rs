@@ -51,6 +51,7 @@ pub struct Program {
 
 /// An entry function, decoded for one level.
 pub struct Kernel {
+    pub(crate) level: Isa,
     /// The image's code, and one more that catches whoever runs past its end.
     pub(crate) uops: Vec<Uop>,
     pub(crate) modified: Vec<Modified>,

@@ -4,21 +4,18 @@
 //! global memory and atomics go to the SM's [`Log`] and take effect when SMs exchange; shared and local memory are the
 //! CTA's own.
 
+use crate::access;
+pub use crate::access::{Access, Where};
 use crate::cta::CtaState;
-use crate::fault::{Fault, Space};
+use crate::fault::Fault;
 use crate::lanes::FULL;
 use crate::launch::Launch;
 use crate::log::{Answer, Log};
 use crate::memory::{Bounds, Memory};
 use crate::ops::atomic;
-use crate::ops::memory::{self as mem, GENERIC, GLOBAL, LOCAL, SHARED};
-use crate::ops::pattern::{Pattern, pattern_of};
 use crate::special::{Place, Time};
 use crate::uop::{Flow, ROW, Uop};
 use crate::warp::{Env, SLICE, Warp};
-use isa::Op;
-use isa::abi::{LOCAL_HIGH, SHARED_HIGH};
-use isa::field::{AtomType, FieldValue};
 use std::ptr::NonNull;
 
 /// What became of a step.
@@ -32,62 +29,6 @@ pub enum Stepped {
     Later,
 }
 
-/// Where the lanes of an access go.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Where {
-    /// Lane `i` to this address plus `i` times the size.
-    Consecutive(u64),
-    /// All lanes to this address.
-    Same(u64),
-    /// Each as `Access::lanes` says.
-    #[default]
-    Lanes,
-}
-
-/// The access of an instruction that is about to execute. Shared and local addresses are offsets.
-#[derive(Clone, Debug)]
-pub struct Access {
-    /// As the instruction has it.
-    pub space: Space,
-    /// Lanes that execute it.
-    pub mask: u32,
-    /// Those of them that go to global, shared and local memory.
-    pub global: u32,
-    pub shared: u32,
-    pub local: u32,
-    /// Bytes a lane.
-    pub size: u32,
-    pub place: Where,
-    /// Addresses of the lanes in `mask`, if `place` is [`Where::Lanes`].
-    pub lanes: [u64; 32],
-}
-
-impl Default for Access {
-    fn default() -> Self {
-        Access {
-            space: Space::Global,
-            mask: 0,
-            global: 0,
-            shared: 0,
-            local: 0,
-            size: 0,
-            place: Where::Lanes,
-            lanes: [0; 32],
-        }
-    }
-}
-
-impl Access {
-    /// The address of a lane that executes.
-    pub fn address(&self, lane: u32) -> u64 {
-        match self.place {
-            Where::Consecutive(base) => base + u64::from(lane * self.size),
-            Where::Same(address) => address,
-            Where::Lanes => self.lanes[lane as usize & 31],
-        }
-    }
-}
-
 /// A place for CTAs of a launch, and the CTA that is in it.
 pub struct Resident<'l> {
     launch: &'l Launch,
@@ -98,6 +39,7 @@ pub struct Resident<'l> {
     cta: NonNull<CtaState>,
     bounds: NonNull<[Bounds]>,
     linear: u64,
+    locate: access::Locate,
 }
 
 // SAFETY: it owns what its pointers point to, and launch and memory are shared between threads.
@@ -142,6 +84,7 @@ impl<'l> Resident<'l> {
             cta: NonNull::from(Box::leak(Box::new(cta))),
             bounds: NonNull::from(Box::leak(Env::bounds(launch).into_boxed_slice())),
             linear: 0,
+            locate: crate::level::locate(launch.kernel.level),
         };
         let (cta, bounds) = (r.cta.as_ptr(), r.bounds.cast().as_ptr());
         for warp in &mut r.warps {
@@ -350,86 +293,10 @@ impl<'l> Resident<'l> {
     pub fn access(&self, w: usize, out: &mut Access) -> bool {
         let warp = &self.warps[w];
         let u = self.uop(warp);
-        let (mut s, is_atomic) = match u.op {
-            Op::Ldg | Op::Stg => (GLOBAL, false),
-            Op::Lds | Op::Sts => (SHARED, false),
-            Op::Ldl | Op::Stl => (LOCAL, false),
-            Op::Ld | Op::St => (GENERIC, false),
-            Op::Atomg | Op::Redg => (GLOBAL, true),
-            Op::Atoms => (SHARED, true),
-            Op::Atom | Op::Red => (GENERIC, true),
-            _ => return false,
-        };
-        out.space = mem::space(s);
-        out.size = if is_atomic { atomic::size(AtomType::from_bits(u.aux >> 8 & 15)) } else { u.aux };
-        let m = warp.lanes.mask(u);
-        out.mask = m;
-        (out.global, out.shared, out.local) = (0, 0, 0);
-        // SAFETY: the lanes are bound, and the rows are the instruction's own.
-        unsafe {
-            if s == GENERIC {
-                s = mem::window(&warp.lanes, u);
-            }
-            match s {
-                GLOBAL => out.global = m,
-                SHARED => out.shared = m,
-                LOCAL => out.local = m,
-                _ => {
-                    by_lane(warp, u, out);
-                    return true;
-                }
-            }
-            // Shared and local addresses are 32 bits alike.
-            out.place = match pattern_of(&warp.lanes, u, if s == GLOBAL { GLOBAL } else { SHARED }, out.size)
-            {
-                Pattern::Consecutive(base) => Where::Consecutive(base),
-                Pattern::Same(address) => Where::Same(address),
-                _ => {
-                    addresses(warp, u, s, out);
-                    Where::Lanes
-                }
-            };
-        }
+        let Some((s, size)) = access::kind(u) else { return false };
+        (out.size, out.mask) = (size, warp.lanes.mask(u));
+        // SAFETY: the lanes are bound, the instruction is theirs, and the host has the kernel's level.
+        unsafe { (self.locate)(&warp.lanes, u, s, out) };
         true
-    }
-}
-
-/// # Safety
-/// The lanes are bound and the instruction is theirs.
-unsafe fn addresses(warp: &Warp, u: &Uop, s: u32, out: &mut Access) {
-    let l = &warp.lanes;
-    // SAFETY: the caller's promise.
-    let (low, high, add) = unsafe { (&*l.row(u.a), &*l.row(u.b), mem::displacement(l, u, s)) };
-    if s == GLOBAL || s == GENERIC {
-        for i in 0..32 {
-            out.lanes[i] = (u64::from(low[i]) | u64::from(high[i]) << 32).wrapping_add(add);
-        }
-    } else {
-        for i in 0..32 {
-            out.lanes[i] = u64::from(low[i].wrapping_add(add as u32));
-        }
-    }
-}
-
-/// A generic access whose lanes may go to different windows.
-///
-/// # Safety
-/// As [`addresses`].
-unsafe fn by_lane(warp: &Warp, u: &Uop, out: &mut Access) {
-    // SAFETY: the caller's promise.
-    unsafe { addresses(warp, u, GENERIC, out) };
-    out.place = Where::Lanes;
-    for lane in (0..32).filter(|i| out.mask >> i & 1 != 0) {
-        let a = &mut out.lanes[lane];
-        let set = match (*a >> 32) as u32 {
-            SHARED_HIGH => &mut out.shared,
-            LOCAL_HIGH => &mut out.local,
-            _ => {
-                out.global |= 1 << lane;
-                continue;
-            }
-        };
-        *set |= 1 << lane;
-        *a &= 0xffff_ffff;
     }
 }

@@ -108,6 +108,8 @@ spec! {
         parts {
             /// Latencies of units.
             latency: Latency,
+            /// Load-store unit: queues of the sub-cores, address units, and the memory that first-level cache and shared memory split.
+            load_store: super::load_store::Spec,
         }
     }
 }
@@ -128,6 +130,7 @@ impl Spec {
             format!("has {largest}"),
             format!("the whole is `sm.l1_shared_bytes`, {}", self.l1_shared_bytes),
         );
+        self.load_store.check(checks);
         for kind in KINDS {
             let runs = self.pipes.iter().any(|p| p.runs.iter().any(|r| r == kind));
             // A machine without tensor or double-precision pipes is a machine all the same.

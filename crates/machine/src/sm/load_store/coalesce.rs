@@ -1,0 +1,344 @@
+//! Coalescing: from the addresses of lanes to lines, sectors, and passes through the banks.
+
+use crate::units::{LINE, SECTOR};
+use simt::resident::{Access, Where};
+
+/// One line of a warp's access.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Piece {
+    /// Address of the line's first byte.
+    pub line: u64,
+    /// Words of the line that lanes touch, a bit each: the banks, too.
+    pub words: u32,
+    /// Words of which every byte is touched.
+    pub full: u32,
+}
+
+impl Piece {
+    /// Sectors touched.
+    #[inline(always)]
+    pub fn sectors(&self) -> u8 {
+        sectors_of(self.words)
+    }
+
+    /// Sectors of which every byte is touched.
+    #[inline(always)]
+    pub fn whole(&self) -> u8 {
+        !sectors_of(!self.full) & 15
+    }
+}
+
+/// The sectors that some of these words are in.
+#[inline(always)]
+fn sectors_of(words: u32) -> u8 {
+    // Eight words a sector: fold each byte into its lowest bit, then gather the four bits.
+    let mut m = words | words >> 4;
+    m |= m >> 2;
+    m |= m >> 1;
+    m &= 0x0101_0101;
+    (m.wrapping_mul(0x0102_0408) >> 24) as u8 & 15
+}
+
+/// The lines of a warp's access, in the order of the first lane that touches each.
+pub struct Pieces {
+    len: usize,
+    list: [Piece; Pieces::MOST],
+}
+
+impl Pieces {
+    /// 32 lanes of at most 16 bytes, which in local memory lie in four lines.
+    const MOST: usize = 128;
+
+    pub fn new() -> Pieces {
+        Pieces { len: 0, list: [Piece::default(); Pieces::MOST] }
+    }
+
+    #[inline(always)]
+    pub fn list(&self) -> &[Piece] {
+        &self.list[..self.len]
+    }
+
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline(always)]
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    #[inline(always)]
+    fn push(&mut self, piece: Piece) {
+        self.list[self.len] = piece;
+        self.len += 1;
+    }
+
+    /// Coalesces the lanes of `mask` in an access to global memory.
+    #[inline]
+    pub fn global(&mut self, access: &Access, mask: u32) {
+        let size = u64::from(access.size);
+        match access.place {
+            Where::Same(address) => self.push(piece(address, size)),
+            Where::Consecutive(base) if size >= 4 && is_run(mask) => {
+                let first = u64::from(mask.trailing_zeros());
+                let start = base.wrapping_add(first * size);
+                self.run(start, u64::from(mask.count_ones()) * size);
+            }
+            Where::Consecutive(base) => {
+                for lane in lanes(mask) {
+                    let p = piece(base.wrapping_add(u64::from(lane) * size), size);
+                    self.merge_last(p);
+                }
+                self.complete_narrow(base, size, mask);
+            }
+            Where::Lanes => self.scattered(&access.lanes, mask, size),
+        }
+    }
+
+    /// A run of bytes of whole words.
+    #[inline(always)]
+    fn run(&mut self, start: u64, bytes: u64) {
+        let mut line = start & !(LINE - 1);
+        let end = start + bytes;
+        let mut from = ((start % LINE) / 4) as u32;
+        while line < end {
+            let to = ((end - line).min(LINE) / 4) as u32;
+            // Between one and 32 words: no shift is by 32.
+            let words = (u32::MAX >> (32 - (to - from))) << from;
+            self.push(Piece { line, words, full: words });
+            line += LINE;
+            from = 0;
+        }
+    }
+
+    /// Adds to the last line, or begins one.
+    #[inline(always)]
+    fn merge_last(&mut self, p: Piece) {
+        if self.len > 0 && self.list[self.len - 1].line == p.line {
+            let last = &mut self.list[self.len - 1];
+            last.words |= p.words;
+            last.full |= p.full;
+        } else {
+            self.push(p);
+        }
+    }
+
+    /// Consecutive bytes or half words fill words together: marks those that they fill.
+    fn complete_narrow(&mut self, base: u64, size: u64, mask: u32) {
+        if size >= 4 || !is_run(mask) {
+            return;
+        }
+        let start = base + u64::from(mask.trailing_zeros()) * size;
+        let end = start + u64::from(mask.count_ones()) * size;
+        for p in &mut self.list[..self.len] {
+            for w in lanes(p.words) {
+                let word = p.line + u64::from(w) * 4;
+                if start <= word && word + 4 <= end {
+                    p.full |= 1 << w;
+                }
+            }
+        }
+    }
+
+    fn scattered(&mut self, addresses: &[u64; 32], mask: u32, size: u64) {
+        // Places of lines by a small hash, only for lanes that do not ascend: most do.
+        let mut highest = 0;
+        let mut ascends = true;
+        let mut table = [u8::MAX; 64];
+        for lane in lanes(mask) {
+            let p = piece(addresses[lane as usize], size);
+            if self.len > 0 && self.list[self.len - 1].line == p.line {
+                let last = &mut self.list[self.len - 1];
+                last.words |= p.words;
+                last.full |= p.full;
+                continue;
+            }
+            if ascends && (self.len == 0 || p.line > highest) {
+                highest = p.line;
+                self.push(p);
+                continue;
+            }
+            if ascends {
+                ascends = false;
+                for i in 0..self.len {
+                    let slot = find(&table, &self.list, self.list[i].line);
+                    table[slot] = i as u8;
+                }
+            }
+            let slot = find(&table, &self.list, p.line);
+            if table[slot] == u8::MAX {
+                table[slot] = self.len as u8;
+                self.push(p);
+            } else {
+                let old = &mut self.list[table[slot] as usize];
+                old.words |= p.words;
+                old.full |= p.full;
+            }
+        }
+    }
+
+    /// Coalesces the lanes of `mask` in an access to local memory: word `n` of all lanes of a warp is line `n` from
+    /// `base`, so lanes at equal offsets share lines.
+    pub fn local(&mut self, access: &Access, mask: u32, base: u64) {
+        let rows = access.size.div_ceil(4).max(1);
+        let narrow = access.size < 4;
+        if let Where::Same(offset) = access.place {
+            for row in 0..u64::from(rows) {
+                let full = if narrow { 0 } else { mask };
+                self.push(Piece { line: base + (offset / 4 + row) * LINE, words: mask, full });
+            }
+            return;
+        }
+        for lane in lanes(mask) {
+            let offset = access.address(lane);
+            for row in 0..u64::from(rows) {
+                let line = base + (offset / 4 + row) * LINE;
+                let words = 1 << lane;
+                let full = if narrow { 0 } else { words };
+                match self.list[..self.len].iter_mut().find(|p| p.line == line) {
+                    Some(p) => {
+                        p.words |= words;
+                        p.full |= full;
+                    }
+                    None => self.push(Piece { line, words, full }),
+                }
+            }
+        }
+    }
+
+    /// Cycles of the tag stage, and passes through the data banks: the lines that the tag stage takes in a cycle go
+    /// through the banks together, in as many passes as the most of them that need one bank.
+    #[inline]
+    pub fn passes(&self, tags_per_cycle: u32) -> (u32, u32) {
+        let list = self.list();
+        if list.len() == 1 {
+            return (1, 1);
+        }
+        let (mut tags, mut passes) = (0, 0);
+        for group in list.chunks(tags_per_cycle as usize) {
+            tags += 1;
+            passes += overlap(group);
+        }
+        (tags, passes)
+    }
+}
+
+impl Default for Pieces {
+    fn default() -> Pieces {
+        Pieces::new()
+    }
+}
+
+/// The most lines of a group that share a bank.
+#[inline(always)]
+fn overlap(group: &[Piece]) -> u32 {
+    // Bit `b` of `levels[n]`: more than `n` lines need bank `b`.
+    let mut levels = [0u32; 32];
+    let mut most = 0;
+    for p in group.iter().take(32) {
+        let mut carry = p.words;
+        let mut n = 0;
+        while carry != 0 && n < 32 {
+            let both = levels[n] & carry;
+            levels[n] |= carry;
+            carry = both;
+            n += 1;
+        }
+        most = most.max(n);
+    }
+    most.max(1) as u32
+}
+
+/// A lane's part of its line. Accesses are aligned to their size, so no lane touches two lines.
+#[inline(always)]
+fn piece(address: u64, size: u64) -> Piece {
+    let line = address & !(LINE - 1);
+    let word = (address % LINE / 4) as u32;
+    let count = (size / 4).max(1) as u32;
+    let words = ((1u32 << count) - 1) << word;
+    Piece { line, words, full: if size >= 4 { words } else { 0 } }
+}
+
+/// Where a line is in the table, or the empty place where it belongs. The table has twice the places that 32 lanes need.
+#[inline(always)]
+fn find(table: &[u8; 64], list: &[Piece; Pieces::MOST], line: u64) -> usize {
+    let mut slot = ((line / LINE).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize;
+    while table[slot] != u8::MAX && list[table[slot] as usize].line != line {
+        slot = (slot + 1) % 64;
+    }
+    slot
+}
+
+/// The lanes of a mask, ascending.
+#[inline(always)]
+pub fn lanes(mask: u32) -> impl Iterator<Item = u32> {
+    let mut left = mask;
+    std::iter::from_fn(move || {
+        if left == 0 {
+            return None;
+        }
+        let lane = left.trailing_zeros();
+        left &= left - 1;
+        Some(lane)
+    })
+}
+
+/// The mask has no holes.
+#[inline(always)]
+fn is_run(mask: u32) -> bool {
+    let shifted = mask >> mask.trailing_zeros().min(31);
+    mask != 0 && shifted & shifted.wrapping_add(1) == 0
+}
+
+/// What atomics on global memory ask of a line and count.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Modify {
+    /// Operations on the line.
+    pub operations: u8,
+    /// The most of them on one address.
+    pub depth: u8,
+}
+
+/// Operations of the lanes of `mask` by line, in the order of `pieces`, and the sectors that are looked up: lanes on
+/// one address go one after the other, and every pass looks up its sectors again.
+pub fn modify(access: &Access, mask: u32, pieces: &Pieces, out: &mut [Modify; 32]) -> u32 {
+    let list = pieces.list();
+    if let Where::Same(_) = access.place {
+        let n = mask.count_ones() as u8;
+        out[0] = Modify { operations: n, depth: n };
+        return u32::from(n);
+    }
+    out[..list.len().min(32)].fill(Modify::default());
+    // How many lanes before this one are on its address; passes that have looked a sector up already.
+    let mut sectors = 0;
+    let mut seen: [(u64, u8); 32] = [(0, 0); 32];
+    let mut looked: [(u64, u8); 32] = [(0, 0); 32];
+    let (mut addresses, mut lookups) = (0, 0);
+    for lane in lanes(mask) {
+        let address = access.address(lane);
+        let pass = match seen[..addresses].iter_mut().find(|s| s.0 == address) {
+            Some(s) => {
+                s.1 += 1;
+                s.1
+            }
+            None => {
+                seen[addresses] = (address, 1);
+                addresses += 1;
+                1
+            }
+        };
+        let sector = (address / SECTOR, pass);
+        if !looked[..lookups].contains(&sector) {
+            looked[lookups] = sector;
+            lookups += 1;
+            sectors += 1;
+        }
+        let line = address & !(LINE - 1);
+        if let Some(i) = list.iter().position(|p| p.line == line) {
+            out[i].operations += 1;
+            out[i].depth = out[i].depth.max(pass);
+        }
+    }
+    sectors
+}

@@ -1,0 +1,354 @@
+//! Global and local memory through the first-level cache: lookups, misses, stores, atomics, and the answers.
+
+use super::coalesce::{Modify, Pieces, modify};
+use super::l1::NONE;
+use super::{Done, Kind, LoadStore, Operation, Outcome};
+use crate::counters::Counters;
+use crate::ports::{Request, RequestKind, Response};
+use crate::units::{Cycle, SECTOR, Token};
+use isa::field::Cache;
+
+impl LoadStore {
+    /// An access to global or local memory that comes to the tags at `at`: when it gets there, and its result. `shared`:
+    /// the result of lanes that went to shared memory.
+    #[inline]
+    pub(super) fn memory(
+        &mut self,
+        at: Cycle,
+        op: &Operation,
+        shared: Outcome,
+        out: &mut Vec<Request>,
+        counters: &mut Counters,
+    ) -> (Cycle, Outcome) {
+        let a = op.access;
+        // Taken out so that the lists and the unit can be used together; it goes back below.
+        let mut pieces = std::mem::take(&mut self.pieces);
+        pieces.clear();
+        if a.global != 0 {
+            pieces.global(a, a.global);
+        }
+        let locals = pieces.len();
+        if a.local != 0 {
+            pieces.local(a, a.local, op.local_base);
+        }
+        let (tags, passes) = pieces.passes(self.spec.l1.tags_per_cycle);
+        let begin = self.tags.serve(at, u64::from(tags));
+        counters.l1_requests += 1;
+        // An access of several registers a lane takes several passes anyhow.
+        counters.bank_conflicts += u64::from((passes - tags).saturating_sub(op.registers.max(1) - 1));
+        let other = match shared {
+            Outcome::At(at) => at,
+            Outcome::Pending => begin,
+        };
+        let access = Access { begin, passes, other, locals };
+        let result = match op.kind {
+            Kind::Store => self.store(op, &pieces, access, out, counters),
+            Kind::Atomic | Kind::Reduction => self.modify(op, &pieces, access, out, counters),
+            _ => self.load(op, &pieces, access, out, counters),
+        };
+        self.pieces = pieces;
+        (begin, result)
+    }
+
+    fn load(
+        &mut self,
+        op: &Operation,
+        pieces: &Pieces,
+        access: Access,
+        out: &mut Vec<Request>,
+        counters: &mut Counters,
+    ) -> Outcome {
+        let wide = if op.registers >= 4 { self.spec.quad_latency } else { 0 };
+        let waits = op.kind == Kind::Load;
+        let mut waiting = NONE;
+        let mut ready = Cycle(0);
+        for (n, p) in pieces.list().iter().enumerate() {
+            let is_local = n >= access.locals;
+            let sectors = p.sectors();
+            count_load(counters, sectors, is_local);
+            // Other SMs may have written what these read.
+            let bypasses = !is_local && matches!(op.cache, Cache::Cg | Cache::Cv);
+            let looked = access.looked(n, self.spec.l1.tags_per_cycle);
+            let mut missing = sectors;
+            let mut slot = None;
+            if !bypasses {
+                slot = self.line(p.line, looked, out);
+            }
+            let mut chain = NONE;
+            if let Some(at) = slot {
+                let s = self.cache.slot(at);
+                let there = sectors & s.valid;
+                ready = ready.later(s.ready(there));
+                let coming = sectors & s.pending & !s.valid;
+                missing = sectors & !there & !coming;
+                counters.l1_hits += u64::from((there | coming).count_ones());
+                chain = s.flight;
+                if missing != 0 {
+                    s.pending |= missing;
+                }
+                if coming != 0 && waits {
+                    self.join(op, &mut waiting, access.passes, wide, coming, chain);
+                }
+            }
+            if missing == 0 {
+                continue;
+            }
+            let fills = if slot.is_some() { missing } else { 0 };
+            let token = self.flights.start(p.line, fills, missing, chain);
+            if let Some(at) = slot {
+                self.cache.slot(at).flight = token;
+            }
+            if waits {
+                if waiting == NONE {
+                    waiting = self.flights.open(op.owner, op.kind, access.passes, wide, Cycle(0));
+                }
+                self.flights.wait(waiting, token);
+            }
+            self.send(looked, Sent { kind: RequestKind::Load, ..Sent::new(token, p.line, missing) }, out);
+        }
+        if waiting != NONE {
+            self.flights.close(waiting, ready.later(access.other));
+            return Outcome::Pending;
+        }
+        let through = self.banks.serve(access.begin, u64::from(access.passes));
+        let replays = u64::from((access.passes - 1) * self.spec.replay_latency + wide);
+        let hit = self.after(through, self.spec.l1.load_latency) + replays;
+        let came = ready + u64::from(self.spec.l1.fill_latency);
+        Outcome::At(hit.later(came).later(access.other))
+    }
+
+    /// Waits for the requests of `chain` that bring one of the sectors.
+    fn join(&mut self, op: &Operation, waiting: &mut u32, passes: u32, wide: u32, coming: u8, chain: u32) {
+        let mut token = chain;
+        while token != NONE {
+            let flight = *self.flights.get(token);
+            if flight.sectors & coming != 0 {
+                if *waiting == NONE {
+                    *waiting = self.flights.open(op.owner, op.kind, passes, wide, Cycle(0));
+                }
+                self.flights.wait(*waiting, token);
+            }
+            token = flight.next;
+        }
+    }
+
+    fn store(
+        &mut self,
+        op: &Operation,
+        pieces: &Pieces,
+        access: Access,
+        out: &mut Vec<Request>,
+        counters: &mut Counters,
+    ) -> Outcome {
+        let mut waiting = NONE;
+        for (n, p) in pieces.list().iter().enumerate() {
+            let is_local = n >= access.locals;
+            let (sectors, whole) = (p.sectors(), p.whole());
+            counters.l1_sectors += u64::from(sectors.count_ones());
+            counters.l1_store_sectors += u64::from(sectors.count_ones()) * u64::from(!is_local);
+            let looked = access.looked(n, self.spec.l1.tags_per_cycle);
+            let slot = if is_local || self.spec.l1.store_allocates {
+                self.line(p.line, looked, out)
+            } else {
+                self.cache.find(p.line)
+            };
+            if let Some(at) = slot {
+                let s = self.cache.slot(at);
+                let known = sectors & (s.valid | s.pending | s.written);
+                counters.l1_hits += u64::from(known.count_ones());
+                s.written |= sectors & !s.valid;
+                // What is complete can be read; of local memory, what was never written can be anything.
+                let complete = if is_local { sectors } else { whole } & !s.valid & !s.pending;
+                s.fill(complete, looked);
+                if is_local {
+                    s.dirty |= sectors;
+                    continue;
+                }
+            }
+            if waiting == NONE {
+                waiting = self.flights.open(op.owner, op.kind, 0, 0, Cycle(0));
+            }
+            // Whole sectors need not be read behind, so they do not travel with others.
+            for (part, is_whole) in [(sectors & whole, true), (sectors & !whole, false)] {
+                if part == 0 {
+                    continue;
+                }
+                let token = self.flights.start(p.line, 0, 0, NONE);
+                self.flights.wait(waiting, token);
+                let kind = RequestKind::Store;
+                let bytes = part.count_ones() * SECTOR as u32;
+                let sent = Sent { kind, is_whole, bytes, ..Sent::new(token, p.line, part) };
+                self.send(looked, sent, out);
+            }
+        }
+        let through = self.banks.serve(access.begin, u64::from(access.passes));
+        if waiting != NONE && self.flights.close(waiting, access.other) {
+            return Outcome::Pending;
+        }
+        Outcome::At(through.later(access.other))
+    }
+
+    fn modify(
+        &mut self,
+        op: &Operation,
+        pieces: &Pieces,
+        access: Access,
+        out: &mut Vec<Request>,
+        counters: &mut Counters,
+    ) -> Outcome {
+        let mut lines = [Modify::default(); 32];
+        let mask = op.access.global | op.access.local;
+        counters.l1_sectors += u64::from(modify(op.access, mask, pieces, &mut lines));
+        let kind = if op.kind == Kind::Atomic { RequestKind::Atomic } else { RequestKind::Reduction };
+        let waiting = self.flights.open(op.owner, op.kind, access.passes, 0, access.other);
+        for (n, p) in pieces.list().iter().enumerate().take(32) {
+            let sectors = p.sectors();
+            if let Some(at) = self.cache.find(p.line) {
+                let s = self.cache.slot(at);
+                s.valid &= !sectors;
+                s.written &= !sectors;
+            }
+            let token = self.flights.start(p.line, 0, 0, NONE);
+            self.flights.wait(waiting, token);
+            let Modify { operations, depth } = lines[n];
+            let looked = access.looked(n, self.spec.l1.tags_per_cycle);
+            self.send(looked, Sent { kind, operations, depth, ..Sent::new(token, p.line, sectors) }, out);
+        }
+        if self.flights.close(waiting, access.other) { Outcome::Pending } else { Outcome::At(access.begin) }
+    }
+
+    /// The slot of a line, new if need be; what is thrown out and newer than memory behind goes there.
+    #[inline(always)]
+    fn line(&mut self, line: u64, looked: Cycle, out: &mut Vec<Request>) -> Option<u32> {
+        if let Some(at) = self.cache.find(line) {
+            self.cache.touch(at);
+            return Some(at);
+        }
+        let (at, victim) = self.cache.insert(line)?;
+        if let Some(v) = victim.filter(|v| v.dirty != 0) {
+            let token = self.flights.start(v.line, 0, 0, NONE);
+            let bytes = v.dirty.count_ones() * SECTOR as u32;
+            let kind = RequestKind::Store;
+            let sent = Sent { kind, is_whole: true, bytes, ..Sent::new(token, v.line, v.dirty) };
+            self.send(looked, sent, out);
+        }
+        Some(at)
+    }
+
+    /// A request leaves the SM as soon as the way out is free.
+    #[inline(always)]
+    fn send(&mut self, looked: Cycle, s: Sent, out: &mut Vec<Request>) {
+        let l1 = &self.spec.l1;
+        let mut busy = l1.request_interval;
+        if s.bytes > 0 {
+            // Bytes of a sector that is not whole travel with a mask.
+            busy = busy.max(s.bytes.div_ceil(l1.store_bytes) + u32::from(!s.is_whole));
+        }
+        let at = self.leave.serve(looked + u64::from(l1.miss_latency), u64::from(busy));
+        out.push(Request {
+            at,
+            sm: self.sm,
+            token: Token(s.token),
+            line: s.line,
+            sectors: s.sectors,
+            kind: s.kind,
+            whole: s.is_whole,
+            depth: s.depth,
+            operations: s.operations,
+        });
+    }
+
+    /// An answer from memory.
+    #[inline]
+    pub(super) fn answer(&mut self, r: &Response, done: &mut Vec<Done>) {
+        let (returns, spec) = (&mut self.returns, &self.spec);
+        let finished = self.flights.finish(r.token.0, r.at, |w| {
+            let at = match w.kind {
+                Kind::Load | Kind::Atomic => {
+                    let through = returns.serve(w.at, u64::from(w.passes));
+                    let replays = (w.passes.max(1) - 1) * spec.replay_latency;
+                    through + u64::from(replays + w.wide + spec.l1.fill_latency)
+                }
+                _ => w.at,
+            };
+            done.push(Done { owner: w.owner, at, kind: w.kind });
+        });
+        let Some(flight) = finished.filter(|f| f.sectors != 0) else { return };
+        let Some(at) = self.cache.find(flight.line) else { return };
+        // The line may have been dropped and asked for again since: then this answer is not its.
+        let token = r.token.0;
+        let mut before = NONE;
+        let mut now = self.cache.slot(at).flight;
+        while now != NONE && now != token {
+            before = now;
+            now = self.flights.get(now).next;
+        }
+        if now == NONE {
+            return;
+        }
+        let slot = self.cache.slot(at);
+        slot.pending &= !flight.sectors;
+        slot.fill(flight.sectors, r.at);
+        match before {
+            NONE => slot.flight = flight.next,
+            b => self.flights.get(b).next = flight.next,
+        }
+    }
+}
+
+/// An access on its way through the stages.
+#[derive(Clone, Copy)]
+struct Access {
+    /// When its first lines are at the tags.
+    begin: Cycle,
+    passes: u32,
+    /// When the part of it that goes to shared memory is done.
+    other: Cycle,
+    /// Pieces from this one on are of local memory.
+    locals: usize,
+}
+
+impl Access {
+    /// When piece `n` is looked up.
+    #[inline(always)]
+    fn looked(&self, n: usize, tags_per_cycle: u32) -> Cycle {
+        self.begin + (n / tags_per_cycle.max(1) as usize) as u64
+    }
+}
+
+/// What is particular to a request.
+#[derive(Clone, Copy)]
+struct Sent {
+    token: u32,
+    line: u64,
+    sectors: u8,
+    kind: RequestKind,
+    is_whole: bool,
+    /// Data that goes with it.
+    bytes: u32,
+    operations: u8,
+    depth: u8,
+}
+
+impl Sent {
+    #[inline(always)]
+    fn new(token: u32, line: u64, sectors: u8) -> Sent {
+        Sent {
+            token,
+            line,
+            sectors,
+            kind: RequestKind::Load,
+            is_whole: false,
+            bytes: 0,
+            operations: 0,
+            depth: 0,
+        }
+    }
+}
+
+#[inline(always)]
+fn count_load(counters: &mut Counters, sectors: u8, is_local: bool) {
+    let n = u64::from(sectors.count_ones());
+    counters.l1_sectors += n;
+    counters.l1_load_sectors += if is_local { 0 } else { n };
+}

@@ -1,0 +1,281 @@
+//! Load-store unit of an SM: queues of the sub-cores, coalescing, first-level cache, shared memory, misses under way.
+//!
+//! [`LoadStore::issue`] takes a warp's access when it is issued and says when its operands are read and when its result
+//! is there, or that answers from memory must come first; [`LoadStore::respond`] takes those.
+
+mod coalesce;
+mod flight;
+mod global;
+mod l1;
+mod shared;
+mod spec;
+#[cfg(test)]
+mod tests;
+
+pub use spec::{L1, Shared, Spec};
+
+use crate::counters::Counters;
+use crate::ports::{Request, Response};
+use crate::server::{Line, Queue};
+use crate::units::{Cycle, SmId};
+use coalesce::Pieces;
+use flight::Flights;
+use isa::field::Cache;
+use l1::Tags;
+use simt::fault::Space;
+use simt::resident::Access;
+
+/// The queue that an access waits in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Path {
+    /// Global, local and generic accesses.
+    Global,
+    /// Shared memory, shuffles.
+    Shared,
+}
+
+/// What an access does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    Load,
+    Store,
+    /// Read-modify-write with a result.
+    Atomic,
+    /// Read-modify-write without.
+    Reduction,
+    /// Registers of other lanes; no memory.
+    Shuffle,
+    /// A line wanted soon; nobody waits for it.
+    Prefetch,
+}
+
+/// An access of a warp.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation<'a> {
+    pub kind: Kind,
+    pub access: &'a Access,
+    /// Cache operator. Volatile, relaxed and acquiring loads say [`Cache::Cv`]: they do not read the first level.
+    pub cache: Cache,
+    pub sub_core: u32,
+    /// The SM's warp slot.
+    pub warp: u32,
+    /// Given back when the access is done.
+    pub owner: u64,
+    /// 32-bit registers a lane that are loaded or stored.
+    pub registers: u32,
+    /// Where the warp's local memory begins; a multiple of a line.
+    pub local_base: u64,
+}
+
+impl Operation<'_> {
+    /// The queue that it waits in.
+    #[inline(always)]
+    pub fn path(&self) -> Path {
+        if self.kind == Kind::Shuffle || self.access.space == Space::Shared {
+            Path::Shared
+        } else {
+            Path::Global
+        }
+    }
+}
+
+/// When an access has its result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// An instruction that needs the result can issue then. Of a store, nothing is outstanding from then on.
+    At(Cycle),
+    /// [`LoadStore::respond`] will name the owner.
+    Pending,
+}
+
+/// What became of an access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Issued {
+    /// Source registers may be overwritten by an instruction that issues then.
+    pub operands_read: Cycle,
+    pub result: Outcome,
+}
+
+/// An access that waited and is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Done {
+    pub owner: u64,
+    /// Loads and atomics: when an instruction that needs the result can issue. Stores and reductions: when all SMs see
+    /// them.
+    pub at: Cycle,
+    pub kind: Kind,
+}
+
+/// A sub-core's side of the unit.
+struct Port {
+    global: Queue,
+    shared: Queue,
+    address: Line,
+}
+
+/// The unit.
+pub struct LoadStore {
+    sm: SmId,
+    spec: Spec,
+    /// Bytes that cache and shared memory split.
+    bytes: u32,
+    ports: Box<[Port]>,
+    /// Takes accesses from the sub-cores.
+    accept: Line,
+    tags: Line,
+    banks: Line,
+    /// Requests leave the SM.
+    leave: Line,
+    /// Loads that missed go through the banks.
+    returns: Line,
+    cache: Tags,
+    flights: Flights,
+    pieces: Box<Pieces>,
+    split: u32,
+}
+
+impl LoadStore {
+    /// The unit of SM `sm`, all of its memory cache.
+    pub fn new(sm: SmId, spec: &super::Spec, sub_cores: u32, warps: u32) -> LoadStore {
+        let unit = &spec.load_store;
+        let port = || Port {
+            global: Queue::new(unit.global_queue),
+            shared: Queue::new(unit.shared_queue),
+            address: Line::default(),
+        };
+        LoadStore {
+            sm,
+            spec: unit.clone(),
+            bytes: spec.l1_shared_bytes,
+            ports: (0..sub_cores.max(1)).map(|_| port()).collect(),
+            accept: Line::default(),
+            tags: Line::default(),
+            banks: Line::default(),
+            leave: Line::default(),
+            returns: Line::default(),
+            cache: Tags::new(spec.l1_shared_bytes, unit.l1.sets),
+            flights: Flights::new(warps as usize * 4),
+            pieces: Box::default(),
+            split: 0,
+        }
+    }
+
+    /// Gives `shared_bytes` to shared memory and the rest to the cache, which loses what it had if this is a change.
+    pub fn set_split(&mut self, shared_bytes: u32) {
+        let shared = shared_bytes.min(self.bytes);
+        if shared != self.split {
+            self.split = shared;
+            self.cache = Tags::new(self.bytes - shared, self.spec.l1.sets);
+        }
+    }
+
+    /// Forgets cached lines. Local memory that is not written back yet stays.
+    pub fn invalidate(&mut self) {
+        self.cache.invalidate();
+    }
+
+    /// When the sub-core's queue has room for another access of this kind. [`Cycle::NEVER`]: not before an answer
+    /// comes.
+    #[inline]
+    pub fn room(&self, sub_core: u32, path: Path) -> Cycle {
+        let port = &self.ports[sub_core as usize];
+        match path {
+            Path::Global if self.flights.sectors >= self.spec.l1.miss_sectors => Cycle::NEVER,
+            Path::Global => port.global.room(),
+            Path::Shared => port.shared.room(),
+        }
+    }
+
+    /// Nothing is under way.
+    pub fn is_idle(&self) -> bool {
+        self.flights.is_empty()
+    }
+
+    /// Takes an access that issues at `now`; the sub-core's queue must have room. Requests to memory go to `out`, in the
+    /// order of their cycles.
+    pub fn issue(
+        &mut self,
+        now: Cycle,
+        op: &Operation,
+        out: &mut Vec<Request>,
+        counters: &mut Counters,
+    ) -> Issued {
+        let (a, path) = (op.access, op.path());
+        let sends = op.kind != Kind::Load && op.kind != Kind::Prefetch;
+        // A sub-core moves its registers to and from the unit one at a time.
+        let (interval, read) = match (path, sends) {
+            (Path::Global, false) => (op.registers * self.spec.load_interval, self.spec.load_read),
+            (Path::Shared, false) => (op.registers * self.spec.load_interval, self.spec.shared_load_read),
+            (Path::Global, true) => (0, self.spec.store_read),
+            (Path::Shared, true) => (0, self.spec.shared_store_read),
+        };
+        let data = if sends { self.spec.store_interval * (op.registers.max(1) - 1) } else { 0 };
+        let busy = interval.max(self.spec.address_interval + data);
+        let port = &mut self.ports[op.sub_core as usize];
+        let computed = port.address.serve(now, u64::from(busy));
+        let taken = self.accept.serve(computed, u64::from(self.spec.accept_interval));
+        let at = taken + u64::from(self.spec.address_latency);
+        let read = read + data;
+        let operands_read = computed + u64::from(read);
+        let mut begin = at;
+        let mut result = Outcome::At(at);
+        if op.kind == Kind::Shuffle {
+            begin = self.banks.serve(at, 1);
+            result = Outcome::At(self.after(begin, self.spec.shared.shuffle_latency));
+        } else if a.shared != 0 {
+            let (start, ready) = self.shared(at, op, counters);
+            (begin, result) = (start, Outcome::At(ready));
+        }
+        if a.global | a.local != 0 {
+            (begin, result) = self.memory(at, op, result, out, counters);
+        }
+        // It leaves the queue when it could go on to tags or banks.
+        let left = Cycle(begin.0 - u64::from(self.spec.address_latency));
+        let port = &mut self.ports[op.sub_core as usize];
+        match path {
+            Path::Global => port.global.put(left),
+            Path::Shared => port.shared.put(left),
+        }
+        Issued { operands_read, result }
+    }
+
+    /// When a result is there whose access reached the banks at `begin` and has this latency from its issue on.
+    #[inline(always)]
+    fn after(&self, begin: Cycle, latency: u32) -> Cycle {
+        begin + u64::from(latency.saturating_sub(self.spec.address_latency))
+    }
+
+    /// Shared memory: when the access reaches the banks, and when its result is there.
+    fn shared(&mut self, at: Cycle, op: &Operation, counters: &mut Counters) -> (Cycle, Cycle) {
+        let spec = &self.spec.shared;
+        let (passes, ideal) = shared::passes(op.access, op.access.shared);
+        counters.shared_requests += 1;
+        counters.bank_conflicts += u64::from(passes - ideal);
+        let mut latency = spec.load_latency;
+        let mut busy = u64::from(passes);
+        if op.registers >= 4 {
+            latency += self.spec.quad_latency;
+        }
+        if matches!(op.kind, Kind::Atomic | Kind::Reduction) {
+            latency = spec.atomic_latency;
+        }
+        // Increments without a result are added up before they reach the bank, so they do not wait for each other.
+        if op.kind == Kind::Atomic {
+            let further = shared::depth(op.access, op.access.shared) - 1;
+            latency += further * spec.atomic_lane_latency;
+            busy += u64::from(further * spec.atomic_lane_busy);
+        }
+        latency += (passes - ideal) * self.spec.replay_latency;
+        let begin = self.banks.serve(at, busy);
+        let ready = match op.kind {
+            Kind::Store => begin,
+            _ => self.after(begin, latency),
+        };
+        (begin, ready)
+    }
+
+    /// Takes an answer from memory; what is complete with it goes to `done`.
+    pub fn respond(&mut self, r: &Response, done: &mut Vec<Done>, _counters: &mut Counters) {
+        self.answer(r, done);
+    }
+}

@@ -1,0 +1,384 @@
+//! Tests of the unit alone: latencies, rates, counters of access patterns measured on an H200, and that every access is
+//! done exactly once whatever memory answers.
+
+use super::*;
+use crate::Config;
+use crate::ports::RequestKind;
+use proptest::prelude::*;
+use simt::resident::Where;
+use std::collections::VecDeque;
+
+const FULL: u32 = u32::MAX;
+
+fn unit() -> LoadStore {
+    let config = Config::preset("h200").expect("a preset");
+    LoadStore::new(SmId(0), &config.sm, 4, 64)
+}
+
+fn access(space: Space, size: u32, place: Where, mask: u32) -> Access {
+    let mut a = Access { space, mask, size, place, ..Access::default() };
+    match space {
+        Space::Shared => a.shared = mask,
+        Space::Local => a.local = mask,
+        _ => a.global = mask,
+    }
+    a
+}
+
+fn scattered(space: Space, size: u32, at: impl Fn(u64) -> u64) -> Access {
+    let mut a = access(space, size, Where::Lanes, FULL);
+    for lane in 0..32 {
+        a.lanes[lane] = at(lane as u64);
+    }
+    a
+}
+
+fn op(kind: Kind, access: &Access, owner: u64) -> Operation<'_> {
+    let registers = access.size.div_ceil(4);
+    let warp = owner as u32 % 64;
+    let cache = Cache::Default;
+    Operation { kind, access, cache, sub_core: warp % 4, warp, owner, registers, local_base: 1 << 40 }
+}
+
+/// The unit with a memory that answers after a fixed time, in order.
+struct Bench {
+    unit: LoadStore,
+    latency: u64,
+    out: Vec<Request>,
+    flying: VecDeque<Request>,
+    done: Vec<Done>,
+    counters: Counters,
+    all: Vec<Request>,
+}
+
+impl Bench {
+    fn new(latency: u64) -> Bench {
+        Bench {
+            unit: unit(),
+            latency,
+            out: Vec::new(),
+            flying: VecDeque::new(),
+            done: Vec::new(),
+            counters: Counters::default(),
+            all: Vec::new(),
+        }
+    }
+
+    /// Answers what is due by `now`.
+    fn answer(&mut self, now: Cycle) {
+        while let Some(r) = self.flying.front().filter(|r| r.at + self.latency <= now).copied() {
+            self.flying.pop_front();
+            let response = Response {
+                at: r.at + self.latency,
+                token: r.token,
+                line: r.line,
+                sectors: r.sectors,
+                kind: r.kind,
+            };
+            self.unit.respond(&response, &mut self.done, &mut self.counters);
+        }
+    }
+
+    fn issue(&mut self, now: Cycle, op: &Operation) -> Issued {
+        self.answer(now);
+        let issued = self.unit.issue(now, op, &mut self.out, &mut self.counters);
+        self.all.extend_from_slice(&self.out);
+        self.flying.extend(self.out.drain(..));
+        issued
+    }
+
+    /// Issues as soon as there is room; the cycle of the issue.
+    fn queue(&mut self, now: Cycle, op: &Operation) -> Cycle {
+        let mut at = now;
+        loop {
+            self.answer(at);
+            match self.unit.room(op.sub_core, op.path()) {
+                Cycle::NEVER => at = self.flying.front().map_or(at, |r| r.at + self.latency),
+                room => {
+                    at = at.later(room);
+                    break;
+                }
+            }
+        }
+        self.issue(at, op);
+        at
+    }
+
+    /// When an access that is issued now has its result, waiting for memory if need be.
+    fn result(&mut self, now: Cycle, op: &Operation) -> Cycle {
+        match self.issue(now, op).result {
+            Outcome::At(at) => at,
+            Outcome::Pending => {
+                self.answer(Cycle(u64::MAX / 2));
+                self.done.iter().find(|d| d.owner == op.owner).map_or(Cycle::NEVER, |d| d.at)
+            }
+        }
+    }
+}
+
+#[test]
+fn a_load_that_hits_takes_32_cycles_and_more_when_it_is_wide() {
+    let mut b = Bench::new(200);
+    let all = access(Space::Global, 16, Where::Consecutive(0), FULL);
+    let mut now = b.result(Cycle(100), &op(Kind::Load, &all, 0));
+    for (size, lanes, cycles) in [(4, FULL, 32), (8, 1, 32), (8, FULL, 34), (16, 1, 34), (16, FULL, 40)] {
+        now += 100;
+        let a = access(Space::Global, size, Where::Consecutive(0), lanes);
+        assert_eq!(b.result(now, &op(Kind::Load, &a, 1)) - now, cycles, "{size} bytes, lanes {lanes:x}");
+    }
+}
+
+#[test]
+fn a_miss_goes_out_and_comes_back() {
+    let mut b = Bench::new(235);
+    let a = access(Space::Global, 4, Where::Consecutive(4096), FULL);
+    let at = b.result(Cycle(1000), &op(Kind::Load, &a, 1));
+    assert_eq!(at - Cycle(1000), 8 + 12 + 235 + 22);
+    assert_eq!(b.all.len(), 1);
+    assert_eq!((b.all[0].line, b.all[0].sectors, b.all[0].kind), (4096, 15, RequestKind::Load));
+    assert!(b.unit.is_idle());
+}
+
+#[test]
+fn loads_of_a_sector_on_its_way_hit_and_wait() {
+    let mut b = Bench::new(235);
+    let a = access(Space::Global, 4, Where::Same(64), FULL);
+    for owner in 0..4 {
+        assert_eq!(b.issue(Cycle(owner), &op(Kind::Load, &a, owner)).result, Outcome::Pending);
+    }
+    b.answer(Cycle(1000));
+    assert_eq!(b.all.len(), 1);
+    assert_eq!(b.done.iter().map(|d| d.owner).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    // As ffma_ilp1_w4 of the sweep: of four warps that load one word, three hit.
+    assert_eq!((b.counters.l1_sectors, b.counters.l1_hits), (4, 3));
+}
+
+#[test]
+fn shared_memory_conflicts_cost_passes() {
+    for (stride, ways) in [(1, 1), (2, 2), (4, 4), (8, 8), (16, 16), (32, 32), (33, 1)] {
+        let a = scattered(Space::Shared, 4, |l| l * stride * 4);
+        let mut b = Bench::new(0);
+        let at = b.result(Cycle(100), &op(Kind::Load, &a, 0));
+        // One warp alone: two cycles a pass more.
+        assert_eq!(at - Cycle(100), 23 + 2 * (ways - 1), "stride {stride}");
+        assert_eq!(b.counters.bank_conflicts, ways - 1);
+        // Many warps: one cycle a pass.
+        let mut last = Cycle(1000);
+        for n in 0..256u64 {
+            last = b.queue(Cycle(1000), &op(Kind::Load, &a, n));
+        }
+        let each = (last - Cycle(1000)) as f64 / 256.0;
+        assert!((each / ways as f64 - 1.0).abs() < 0.2, "stride {stride}: {each} cycles");
+    }
+}
+
+#[test]
+fn shared_words_are_shared_and_wide_accesses_go_in_parts() {
+    let passes = |size, at: &dyn Fn(u64) -> u64| shared::passes(&scattered(Space::Shared, size, at), FULL);
+    assert_eq!(passes(4, &|l| l / 2 * 4), (1, 1));
+    // Words in any order, some wanted twice.
+    assert_eq!(passes(4, &|l| (l * 7 % 16) * 4), (1, 1));
+    assert_eq!(passes(4, &|l| (31 - l) * 128), (32, 1));
+    assert_eq!(passes(4, &|l| (l % 4) * 128 + 4), (4, 1));
+    assert_eq!(passes(8, &|l| l * 8), (2, 2));
+    assert_eq!(passes(16, &|l| l * 16), (4, 4));
+    assert_eq!(passes(16, &|_| 0), (4, 4));
+    assert_eq!(passes(1, &|l| l), (1, 1));
+}
+
+#[test]
+fn shared_atomics_on_one_address_follow_each_other() {
+    let a = access(Space::Shared, 4, Where::Same(0), 1);
+    let mut b = Bench::new(0);
+    assert_eq!(b.result(Cycle(100), &op(Kind::Atomic, &a, 0)) - Cycle(100), 41);
+    let a = access(Space::Shared, 4, Where::Same(0), FULL);
+    assert_eq!(b.result(Cycle(1000), &op(Kind::Atomic, &a, 0)) - Cycle(1000), 41 + 31 * 2);
+    let mut last = Cycle(0);
+    for n in 0..512u64 {
+        last = b.queue(Cycle(2000), &op(Kind::Atomic, &a, n));
+    }
+    assert!(((last - Cycle(2000)) as f64 / 512.0 - 32.0).abs() < 2.0);
+}
+
+/// A sweep kernel's loads: 264 CTAs of 256 threads, two an SM, `count` loads a thread, then one store.
+fn sweep(count: u64, index: impl Fn(u64, &mut u64) -> u64) -> Counters {
+    let mut sum = Counters::default();
+    let (x, o) = (1u64 << 32, 1u64 << 33);
+    for sm in 0..132u64 {
+        let mut b = Bench::new(300);
+        b.unit.set_split(8 << 10);
+        let mut state: Vec<u64> = vec![0; 512];
+        let mut now = Cycle(1000);
+        for k in 0..=count {
+            for warp in 0..16u64 {
+                let thread = |l: u64| (sm + warp / 8 * 132) * 256 + warp % 8 * 32 + l;
+                let a = if k == count {
+                    access(Space::Global, 4, Where::Consecutive(o + thread(0) * 4), FULL)
+                } else {
+                    let mut a = access(Space::Global, 4, Where::Lanes, FULL);
+                    for l in 0..32 {
+                        let s = &mut state[(warp * 32 + l) as usize];
+                        if k == 0 {
+                            *s = thread(l);
+                        }
+                        a.lanes[l as usize] = x + 4 * index(k, s);
+                    }
+                    a
+                };
+                let kind = if k == count { Kind::Store } else { Kind::Load };
+                now = b.queue(now, &op(kind, &a, warp)) + 1;
+            }
+        }
+        b.answer(Cycle(u64::MAX / 2));
+        assert!(b.unit.is_idle());
+        sum.add(&b.counters);
+    }
+    sum
+}
+
+/// Within a share of what the hardware counted.
+fn near(ours: u64, theirs: u64, share: f64) -> bool {
+    (ours as f64 - theirs as f64).abs() <= theirs as f64 * share
+}
+
+#[test]
+fn strided_loads_count_as_the_hardware_does() {
+    // l1tex__t_sectors and l1tex__data_bank_conflicts_pipe_lsu of stride_*.
+    for (stride, sectors, conflicts) in
+        [(1, 76_032, 1_269), (8, 549_120, 103_157), (16, 549_120, 204_156), (32, 549_120, 394_923)]
+    {
+        let c = sweep(8, |k, t| (*t * stride + k * 65536) & 4_194_303);
+        assert_eq!(c.l1_requests, 19_008);
+        assert_eq!(c.l1_sectors, sectors, "stride {stride}");
+        assert!(
+            near(c.bank_conflicts, conflicts, 0.04) || stride == 1,
+            "stride {stride}: {}",
+            c.bank_conflicts
+        );
+    }
+}
+
+#[test]
+fn gathers_count_as_the_hardware_does() {
+    let gather = |mask: u64| {
+        sweep(8, |k, s| {
+            let mut h = *s as u32;
+            if k == 0 {
+                h = h.wrapping_mul(2_654_435_761);
+            }
+            h ^= h >> 15;
+            h = h.wrapping_mul(0x2c1b_3c6d);
+            h ^= h >> 12;
+            *s = h.into();
+            u64::from(h) & mask
+        })
+    };
+    let c = gather(16_383);
+    assert_eq!(c.l1_sectors, 545_009);
+    assert!(near(c.l1_hits, 302_860, 0.01), "{}", c.l1_hits);
+    let c = gather(262_143);
+    assert_eq!(c.l1_sectors, 548_866);
+    assert!(near(c.l1_hits, 22_980, 0.2), "{}", c.l1_hits);
+}
+
+#[derive(Clone, Debug)]
+struct Random {
+    kind: usize,
+    space: usize,
+    size: u32,
+    place: usize,
+    base: u64,
+    spread: u64,
+    mask: u32,
+    cache: bool,
+    gap: u64,
+    delay: u64,
+}
+
+fn random() -> impl Strategy<Value = Random> {
+    let shape = (0..6usize, 0..4usize, 0..5u32, 0..3usize, 0..256u64);
+    let rest = (1..200u64, any::<u32>(), any::<bool>(), 0..20u64, 1..500u64);
+    (shape, rest).prop_map(|((kind, space, size, place, base), (spread, mask, cache, gap, delay))| Random {
+        kind,
+        space,
+        size: 1 << size,
+        place,
+        base,
+        spread,
+        mask,
+        cache,
+        gap,
+        delay,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// Every owner is done once, at issue or by an answer, whatever order answers come in; requests leave in order.
+    #[test]
+    fn every_access_is_done_once(list in prop::collection::vec(random(), 1..200), small in any::<bool>()) {
+        let kinds = [Kind::Load, Kind::Store, Kind::Atomic, Kind::Reduction, Kind::Prefetch, Kind::Shuffle];
+        let spaces = [Space::Global, Space::Shared, Space::Local, Space::Generic];
+        let mut unit = unit();
+        if small {
+            // Some lines only: much is thrown out.
+            unit.set_split((256 << 10) - 4096);
+        }
+        let (mut out, mut done, mut counters) = (Vec::new(), Vec::new(), Counters::default());
+        let mut flying: Vec<(Request, Cycle)> = Vec::new();
+        let mut state: Vec<u32> = Vec::new();
+        let mut now = Cycle(1000);
+        let mut sent = Cycle(0);
+        for (owner, r) in list.iter().enumerate() {
+            now += r.gap;
+            // Answers come in the order of their times, as at an exchange point.
+            flying.sort_by_key(|f| f.1);
+            while let Some(&(q, at)) = flying.first().filter(|f| f.1 <= now) {
+                flying.remove(0);
+                let answer = Response { at, token: q.token, line: q.line, sectors: q.sectors, kind: q.kind };
+                unit.respond(&answer, &mut done, &mut counters);
+            }
+            let size = u64::from(r.size);
+            let place = [Where::Consecutive(r.base * size), Where::Same(r.base * size), Where::Lanes][r.place];
+            let mut a = access(spaces[r.space], r.size, place, r.mask);
+            if r.space == 3 {
+                a.place = Where::Lanes;
+                (a.global, a.shared, a.local) = (r.mask & 0x00ff_f00f, r.mask & 0xff00_0f00, r.mask & 0xf0);
+            }
+            for lane in 0..32u64 {
+                a.lanes[lane as usize] = (r.base + lane * lane * r.spread % 4099) * size;
+            }
+            let kind = if r.space == 2 && r.kind < 5 { kinds[r.kind % 2] } else { kinds[r.kind] };
+            let cache = if r.cache { Cache::Default } else { Cache::Cg };
+            let o = Operation { cache, ..op(kind, &a, owner as u64) };
+            let issued = unit.issue(now, &o, &mut out, &mut counters);
+            prop_assert!(issued.operands_read >= now);
+            match issued.result {
+                Outcome::At(at) => {
+                    prop_assert!(at >= now);
+                    state.push(1);
+                }
+                Outcome::Pending => state.push(0),
+            }
+            for q in out.drain(..) {
+                prop_assert!(q.at >= sent && q.sectors != 0 && q.line % 128 == 0);
+                sent = q.at;
+                flying.push((q, q.at + r.delay));
+            }
+            if owner % 50 == 49 {
+                unit.invalidate();
+            }
+        }
+        for (q, at) in flying {
+            let answer = Response { at, token: q.token, line: q.line, sectors: q.sectors, kind: q.kind };
+            unit.respond(&answer, &mut done, &mut counters);
+        }
+        for d in done {
+            state[d.owner as usize] += 1;
+        }
+        prop_assert!(state.iter().all(|&n| n == 1), "{:?}", state);
+        prop_assert!(unit.is_idle());
+        prop_assert!(counters.l1_hits <= counters.l1_sectors);
+    }
+}

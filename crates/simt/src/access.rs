@@ -1,0 +1,187 @@
+//! Which bytes an instruction is about to touch.
+
+use crate::fault::Space;
+use crate::lanes::Lanes;
+use crate::ops::atomic;
+use crate::ops::memory::{self, GENERIC, GLOBAL, LOCAL, SHARED};
+use crate::ops::pattern::{Pattern, pattern_of};
+use crate::uop::Uop;
+use isa::Op;
+use isa::abi::{LOCAL_HIGH, SHARED_HIGH};
+use isa::field::{AtomType, FieldValue};
+
+/// Where the lanes of an access go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Where {
+    /// Lane `i` to this address plus `i` times the size.
+    Consecutive(u64),
+    /// All lanes to this address.
+    Same(u64),
+    /// Each as `Access::lanes` says.
+    #[default]
+    Lanes,
+}
+
+/// The access of an instruction that is about to execute. Shared and local addresses are offsets.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// As the instruction has it.
+    pub space: Space,
+    /// Lanes that execute it.
+    pub mask: u32,
+    /// Those of them that go to global, shared and local memory.
+    pub global: u32,
+    pub shared: u32,
+    pub local: u32,
+    /// Bytes a lane.
+    pub size: u32,
+    pub place: Where,
+    /// Addresses of the lanes in `mask`, if `place` is [`Where::Lanes`].
+    pub lanes: [u64; 32],
+}
+
+impl Default for Access {
+    fn default() -> Self {
+        Access {
+            space: Space::Global,
+            mask: 0,
+            global: 0,
+            shared: 0,
+            local: 0,
+            size: 0,
+            place: Where::Lanes,
+            lanes: [0; 32],
+        }
+    }
+}
+
+impl Access {
+    /// The address of a lane that executes.
+    pub fn address(&self, lane: u32) -> u64 {
+        match self.place {
+            Where::Consecutive(base) => base + u64::from(lane * self.size),
+            Where::Same(address) => address,
+            Where::Lanes => self.lanes[lane as usize & 31],
+        }
+    }
+}
+
+/// Space and bytes a lane of an instruction that accesses memory by address.
+#[inline(always)]
+pub(crate) fn kind(u: &Uop) -> Option<(u32, u32)> {
+    let atomic = || atomic::size(AtomType::from_bits(u.aux >> 8 & 15));
+    Some(match u.op {
+        Op::Ldg | Op::Stg => (GLOBAL, u.aux),
+        Op::Lds | Op::Sts => (SHARED, u.aux),
+        Op::Ldl | Op::Stl => (LOCAL, u.aux),
+        Op::Ld | Op::St => (GENERIC, u.aux),
+        Op::Atomg | Op::Redg => (GLOBAL, atomic()),
+        Op::Atoms => (SHARED, atomic()),
+        Op::Atom | Op::Red => (GENERIC, atomic()),
+        _ => return None,
+    })
+}
+
+/// [`locate`], compiled for a level.
+///
+/// # Safety
+/// The lanes are bound, the instruction is theirs, and the host has the level.
+pub(crate) type Locate = unsafe fn(&Lanes, &Uop, u32, &mut Access);
+
+/// Fills in what `out` has beyond its mask and size, for an instruction on space `s`.
+///
+/// # Safety
+/// As [`Locate`], here and below.
+#[inline(always)]
+pub(crate) unsafe fn locate(l: &Lanes, u: &Uop, s: u32, out: &mut Access) {
+    out.space = memory::space(s);
+    (out.global, out.shared, out.local) = (0, 0, 0);
+    // SAFETY: the caller's promise.
+    unsafe {
+        let s = if s == GENERIC { memory::window(l, u) } else { s };
+        match s {
+            GLOBAL => {
+                out.global = out.mask;
+                sized::<GLOBAL>(l, u, out);
+            }
+            GENERIC => windows(l, u, out),
+            // Shared and local addresses are 32 bits alike.
+            _ => {
+                *(if s == SHARED { &mut out.shared } else { &mut out.local }) = out.mask;
+                sized::<SHARED>(l, u, out);
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As above.
+#[inline(always)]
+unsafe fn sized<const S: u32>(l: &Lanes, u: &Uop, out: &mut Access) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        // With the size a constant, comparing lanes needs no products.
+        out.place = match out.size {
+            1 => place::<S, 1>(l, u, out),
+            2 => place::<S, 2>(l, u, out),
+            4 => place::<S, 4>(l, u, out),
+            8 => place::<S, 8>(l, u, out),
+            _ => place::<S, 16>(l, u, out),
+        };
+    }
+}
+
+/// # Safety
+/// As above.
+#[inline(always)]
+unsafe fn place<const S: u32, const SIZE: u32>(l: &Lanes, u: &Uop, out: &mut Access) -> Where {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match pattern_of(l, u, S, SIZE) {
+            Pattern::Consecutive(base) => Where::Consecutive(base),
+            Pattern::Same(address) => Where::Same(address),
+            _ => {
+                addresses::<S>(l, u, out);
+                Where::Lanes
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As above.
+#[inline(always)]
+unsafe fn addresses<const S: u32>(l: &Lanes, u: &Uop, out: &mut Access) {
+    // SAFETY: the caller's promise.
+    let (low, high, add) = unsafe { (&*l.row(u.a), &*l.row(u.b), memory::displacement(l, u, S)) };
+    for i in 0..32 {
+        out.lanes[i] = if S == SHARED {
+            u64::from(low[i].wrapping_add(add as u32))
+        } else {
+            (u64::from(low[i]) | u64::from(high[i]) << 32).wrapping_add(add)
+        };
+    }
+}
+
+/// A generic access whose lanes may go to different windows.
+///
+/// # Safety
+/// As above.
+unsafe fn windows(l: &Lanes, u: &Uop, out: &mut Access) {
+    // SAFETY: the caller's promise.
+    unsafe { addresses::<GENERIC>(l, u, out) };
+    out.place = Where::Lanes;
+    for lane in (0..32).filter(|i| out.mask >> i & 1 != 0) {
+        let a = &mut out.lanes[lane];
+        let set = match (*a >> 32) as u32 {
+            SHARED_HIGH => &mut out.shared,
+            LOCAL_HIGH => &mut out.local,
+            _ => {
+                out.global |= 1 << lane;
+                continue;
+            }
+        };
+        *set |= 1 << lane;
+        *a &= 0xffff_ffff;
+    }
+}
