@@ -139,3 +139,28 @@ Hosts differ: the ratios are what is promised.
 pub fn speed(report: &timed_bench::Report, host: &str) -> String {
     format!("{SPEED}{}\nMeasured on {host}.\n", report.tables())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_names_what_is_off() {
+        let row =
+            timing::Row { name: "k".into(), cycles: (150, 100.0), instructions: (7, 7.0), trivial: 50.0 };
+        let mut cells = [None; counters::COUNTERS.len()];
+        cells[0] = Some(counters::Cell { ours: 2.0, theirs: 1.0, agrees: false });
+        let set = Set {
+            title: "programs",
+            rows: vec![row],
+            counters: vec![counters::Row { name: "k".into(), cells }],
+            stalls: Vec::new(),
+            wrong: vec![("k".into(), "differs: output y".into())],
+        };
+        let page = accuracy(&[set], &[]);
+        assert!(page.contains("| k | 150 | 100 | +50.0 | 50 | -50.0 | 7 | 7 |"), "{page}");
+        assert!(page.contains("`k` differs: output y"), "{page}");
+        assert!(page.contains("| k | **2 / 1** | - |"), "{page}");
+        assert!(page.contains("| within | 0 of 1 |"), "{page}");
+    }
+}

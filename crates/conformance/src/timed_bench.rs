@@ -117,12 +117,11 @@ impl Stage {
     }
 
     /// Seconds of all launches on the timed machine, and their cycles.
-    fn timed(&self, session: &Session<'_>, config: &Config, threads: usize) -> Result<(f64, u64), String> {
+    fn timed(&self, session: &Session<'_>, machine: &mut Machine) -> Result<(f64, u64), String> {
         session.fill().map_err(|e| e.to_string())?;
         let (mut cycles, start) = (0, Instant::now());
         for number in 0..self.file.launches.len() {
-            cycles +=
-                timed::launch(session, number, config, threads, true).map_err(|e| e.to_string())?.cycles;
+            cycles += machine.launch_of(&self.file, session, number)?.cycles;
         }
         Ok((start.elapsed().as_secs_f64(), cycles))
     }

@@ -161,7 +161,7 @@ fn property(config: &Config, name: &str) -> Result<f64, String> {
     let (sm, l2) = (&config.sm, &config.l2);
     Ok(match name {
         "sms" => f64::from(config.sms()),
-        "l2_bytes" => f64::from(l2.slices) * f64::from(l2.sets) * f64::from(l2.ways) * LINE as f64
+        "l2_bytes" => f64::from(l2.slices) * f64::from(l2.sets) * f64::from(l2.ways) * LINE as f64,
         "shared_bytes" => f64::from(sm.shared_splits.last().copied().unwrap_or(0)),
         "registers" => f64::from(sm.registers),
         "threads" => f64::from(sm.warps) * 32.0,
