@@ -7,8 +7,9 @@
 //! | --- | --- |
 //! | [`config`], [`spec`] | configurations: every number of every block, with its explanation |
 //! | [`io`], [`host`], [`front_end`], [`compute_scheduler`], [`distribution`] | from the host's push buffer to CTAs on SMs |
+//! | [`command`], [`front`] | words of push buffers; those five blocks as one |
 //! | [`gpc`], [`tpc`], [`sm`] | clusters of SMs and the SM itself |
-//! | [`crossbar`], [`l2`], [`dram`] | memory behind the SMs |
+//! | [`crossbar`], [`l2`], [`dram`] | memory behind the SMs; [`memory`] puts it together |
 //! | [`units`], [`ports`] | time, places; what travels between blocks |
 //! | [`server`], [`workers`] | contention in virtual time; host threads |
 //! | [`stall`], [`counters`] | why warps wait; what is counted |
@@ -18,18 +19,22 @@
 //! an event. SMs run on their own between *exchange points*, which are no farther apart than the shortest path between
 //! two SMs; there requests, answers, CTAs and stores change hands in the order (cycle, SM, sequence).
 
+pub mod command;
 pub mod compute_scheduler;
 pub mod config;
 pub mod counters;
 pub mod crossbar;
 pub mod distribution;
 pub mod dram;
+pub mod front;
 pub mod front_end;
 pub mod gpc;
 pub mod host;
 pub mod io;
 pub mod l2;
+pub mod memory;
 pub mod ports;
+pub mod ppu;
 pub mod server;
 pub mod sm;
 pub mod spec;

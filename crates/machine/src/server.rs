@@ -35,16 +35,53 @@ pub struct Calendar {
     shift: u32,
     /// Units that a bucket has room for.
     room: u32,
-    /// Units taken, by bucket; the ring starts at `first`.
-    used: Box<[u32; BUCKETS]>,
+    /// Cycles that a unit takes, in 2^-32 cycles.
+    unit: u64,
+    /// By bucket, in a ring: units taken, and for full ones how far ahead the next with room may be.
+    buckets: Box<[Bucket; BUCKETS]>,
     /// Number of the oldest bucket that is still kept.
     first: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Bucket {
+    used: u32,
+    skip: u32,
 }
 
 impl Calendar {
     /// A link that passes `units` in every `1 << shift` cycles.
     pub fn new(shift: u32, units: u32) -> Calendar {
-        Calendar { shift, room: units.max(1), used: Box::new([0; BUCKETS]), first: 0 }
+        let room = units.max(1);
+        let unit = (1u64 << (shift + 32)) / u64::from(room);
+        Calendar { shift, room, unit, buckets: Box::new([Bucket::default(); BUCKETS]), first: 0 }
+    }
+
+    /// A link that passes `rate` units in a cycle. Buckets are long enough for the rate to be met within a percent.
+    pub fn with_rate(rate: f64) -> Calendar {
+        let shift = (2..8).find(|&s| rate * f64::from(1u32 << s) >= 64.0).unwrap_or(8);
+        Calendar::new(shift, (rate * f64::from(1u32 << shift)).round() as u32)
+    }
+
+    /// The first bucket from number `n` on that has room.
+    #[inline(always)]
+    fn with_room(&mut self, mut n: u64) -> u64 {
+        let start = n;
+        loop {
+            if n >= self.first + BUCKETS as u64 {
+                self.advance(n + 1 - BUCKETS as u64);
+            }
+            let bucket = &self.buckets[n as usize % BUCKETS];
+            if bucket.used < self.room {
+                break;
+            }
+            n += u64::from(bucket.skip);
+        }
+        // Who asks again for a full stretch passes over it in one step.
+        if n > start + 1 && start >= self.first {
+            self.buckets[start as usize % BUCKETS].skip = (n - start) as u32;
+        }
+        n
     }
 
     /// Takes `units` at `at` or as soon after as there is room; the cycle at which the last of them passes.
@@ -54,20 +91,20 @@ impl Calendar {
         let mut n = wanted.max(self.first);
         let mut left = units;
         loop {
-            if n >= self.first + BUCKETS as u64 {
-                self.advance(n + 1 - BUCKETS as u64);
-            }
-            let used = &mut self.used[n as usize % BUCKETS];
-            let free = self.room - (*used).min(self.room);
+            n = self.with_room(n);
+            let bucket = &mut self.buckets[n as usize % BUCKETS];
+            let free = self.room - bucket.used;
             if left <= free {
-                *used += left;
+                bucket.used += left;
+                bucket.skip = 1;
                 // Inside a bucket units pass one after the other.
-                let share = (u64::from(*used) << self.shift) / u64::from(self.room);
+                let share = (u64::from(bucket.used) * self.unit) >> 32;
                 let passed = Cycle((n << self.shift) + share.saturating_sub(1));
                 return if n == wanted { passed.later(at) } else { passed };
             }
             left -= free;
-            *used = self.room;
+            bucket.used = self.room;
+            bucket.skip = 1;
             n += 1;
         }
     }
@@ -76,9 +113,15 @@ impl Calendar {
     fn advance(&mut self, first: u64) {
         let steps = (first - self.first).min(BUCKETS as u64);
         for n in self.first..self.first + steps {
-            self.used[n as usize % BUCKETS] = 0;
+            self.buckets[n as usize % BUCKETS] = Bucket::default();
         }
         self.first = first;
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.buckets.fill(Bucket::default());
+        self.first = 0;
     }
 }
 
@@ -99,6 +142,12 @@ impl Queue {
     #[inline(always)]
     pub fn room(&self) -> Cycle {
         self.leaves[self.next]
+    }
+
+    /// When the entry that came last leaves.
+    #[inline(always)]
+    pub fn last(&self) -> Cycle {
+        self.leaves[if self.next == 0 { self.leaves.len() - 1 } else { self.next - 1 }]
     }
 
     /// Puts in an entry that leaves at `at`.
@@ -133,6 +182,17 @@ mod tests {
         // What lies too far back is moved up, never lost.
         c.take(Cycle(100_000), 1);
         assert!(c.take(Cycle(0), 1) > Cycle(90_000));
+    }
+
+    #[test]
+    fn calendar_passes_no_more_than_its_rate() {
+        let mut c = Calendar::with_rate(1.5);
+        let mut last = Cycle(0);
+        for n in 0..3000u64 {
+            // Early and late askers mixed; all before 1,000.
+            last = last.later(c.take(Cycle(n * 7919 % 1000), 1));
+        }
+        assert!((1990..2060).contains(&last.0), "{last:?}");
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use crate::fault::Space;
 use crate::lanes::Lanes;
 use crate::ops::atomic;
-use crate::ops::memory::{self, GENERIC, GLOBAL, LOCAL, SHARED};
-use crate::ops::pattern::{Pattern, pattern_of};
+use crate::ops::memory::{self, B32, B64, B128, GENERIC, GLOBAL, LOCAL, SHARED, U8, U16};
+use crate::ops::pattern::{Pattern, pattern};
 use crate::uop::Uop;
 use isa::Op;
 use isa::abi::{LOCAL_HIGH, SHARED_HIGH};
@@ -120,13 +120,12 @@ pub(crate) unsafe fn locate(l: &Lanes, u: &Uop, s: u32, out: &mut Access) {
 unsafe fn sized<const S: u32>(l: &Lanes, u: &Uop, out: &mut Access) {
     // SAFETY: the caller's promise.
     unsafe {
-        // With the size a constant, comparing lanes needs no products.
         out.place = match out.size {
-            1 => place::<S, 1>(l, u, out),
-            2 => place::<S, 2>(l, u, out),
-            4 => place::<S, 4>(l, u, out),
-            8 => place::<S, 8>(l, u, out),
-            _ => place::<S, 16>(l, u, out),
+            1 => place::<S, U8>(l, u, out),
+            2 => place::<S, U16>(l, u, out),
+            4 => place::<S, B32>(l, u, out),
+            8 => place::<S, B64>(l, u, out),
+            _ => place::<S, B128>(l, u, out),
         };
     }
 }
@@ -134,10 +133,10 @@ unsafe fn sized<const S: u32>(l: &Lanes, u: &Uop, out: &mut Access) {
 /// # Safety
 /// As above.
 #[inline(always)]
-unsafe fn place<const S: u32, const SIZE: u32>(l: &Lanes, u: &Uop, out: &mut Access) -> Where {
+unsafe fn place<const S: u32, const W: u32>(l: &Lanes, u: &Uop, out: &mut Access) -> Where {
     // SAFETY: the caller's promise.
     unsafe {
-        match pattern_of(l, u, S, SIZE) {
+        match pattern::<S, W>(l, u) {
             Pattern::Consecutive(base) => Where::Consecutive(base),
             Pattern::Same(address) => Where::Same(address),
             _ => {

@@ -55,6 +55,8 @@ pub struct CtaState {
     pub dynamic_shared: u32,
     /// Threads that have not ended.
     pub live_threads: u32,
+    /// Barrier phases that have ended: when this changes, warps that waited may go on.
+    pub ended_phases: u64,
     /// What `printf` wrote.
     pub output: Vec<u8>,
     shared: Aligned,
@@ -73,6 +75,7 @@ impl CtaState {
             shared_bytes,
             dynamic_shared,
             live_threads: 0,
+            ended_phases: 0,
             output: Vec::new(),
             shared: Aligned::zeroed(shared_bytes as usize),
             barriers: Default::default(),
@@ -145,6 +148,7 @@ impl CtaState {
             b.ended.push((b.phase, result, b.waiting));
         }
         b.phase += 1;
+        self.ended_phases += 1;
         (b.arrived, b.waiting, b.yes, b.reducing, b.expected) = (0, 0, 0, 0, None);
         b.lanes.clear();
     }

@@ -45,6 +45,23 @@ impl Checks {
         self.that(path, holds, "is not in ascending order", "write the smallest first, each one once");
     }
 
+    /// A number of units in a cycle, or of cycles for one, that servers can work with.
+    pub fn rate(&mut self, path: &'static str, value: f64) {
+        let holds = (1.0 / 64.0..=1_000_000.0).contains(&value);
+        self.that(path, holds, format!("is {value}"), "it must be between 1/64 and a million");
+    }
+
+    /// A cache's bytes must make a power of two of sets.
+    pub fn sets(&mut self, path: &'static str, bytes: u64, line: u64, ways: u64) {
+        let set = (line * ways).max(1);
+        self.that(
+            path,
+            bytes.is_multiple_of(set) && (bytes / set).is_power_of_two(),
+            format!("is {bytes}"),
+            format!("it must be {set} (a set of {ways} lines) times a power of two"),
+        );
+    }
+
     /// All rules. A block's own stand beside its specification.
     pub(super) fn all(&mut self, config: &Config) {
         self.not_empty("tpcs", &config.tpcs);
@@ -56,13 +73,20 @@ impl Checks {
             "at most 4096",
         );
         // An answer must not come before the exchange point at which it is computed.
-        let path = 2 * config.crossbar.latency;
+        let to_gpc = 2 * config.tpc.latency;
+        let path = to_gpc + (config.gpc.l15_latency).min(2 * config.crossbar.latency + config.l2.latency);
         self.that(
             "quantum",
             config.quantum <= path,
             format!("is {}", config.quantum),
-            format!("it must be at most {path}, the way through the crossbar and back"),
+            format!("it must be at most {path}, the shortest way from an SM to memory and back"),
         );
+        crate::front::check(config, self);
+        config.gpc.check(self);
+        config.tpc.check(self);
+        config.crossbar.check(self);
+        config.l2.check(self);
+        config.dram.check(self, config.l2.slices);
         config.sm.check(self);
     }
 }

@@ -1,5 +1,362 @@
 //! Compute work distribution: places CTAs on SMs.
 
+mod occupancy;
+mod pools;
 mod spec;
 
+pub use occupancy::{Limiter, Needs, Occupancy};
 pub use spec::Spec;
+
+use crate::Config;
+use crate::command::Task;
+use crate::compute_scheduler::Scheduled;
+use crate::ports::{CtaEnd, CtaStart};
+use crate::server::Line;
+use crate::sm;
+use crate::units::{Cycle, SmId};
+use pools::{Pools, Slot};
+use std::collections::VecDeque;
+
+/// Parts of a cycle that fractions of it are counted in.
+const FRACTION: f64 = 1024.0;
+
+/// A task that does not fit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TooLarge {
+    pub launch: u32,
+    /// What an SM has too little of.
+    pub limiter: Limiter,
+}
+
+impl std::fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "one CTA of launch {} does not fit an SM: it has too few {}",
+            self.launch,
+            self.limiter.name()
+        )
+    }
+}
+
+impl std::error::Error for TooLarge {}
+
+/// What is free on an SM, as far as work distribution knows.
+#[derive(Clone, Debug)]
+struct Sm {
+    gpc: u16,
+    tpc: u16,
+    warps: u32,
+    registers: u32,
+    shared: u32,
+    ctas: u32,
+    barriers: u32,
+    /// Its split, which can change only while it is empty.
+    split: u32,
+}
+
+/// A task that work distribution knows.
+#[derive(Clone, Debug)]
+struct Running {
+    task: Task,
+    needs: Needs,
+    occupancy: Occupancy,
+    /// When its first CTA can be placed.
+    ready: Cycle,
+    /// That cycle has come.
+    is_ready: bool,
+    /// Number among all tasks, which is its age.
+    number: u64,
+    next: u64,
+    ended: u64,
+    /// CTAs on each SM.
+    resident: Vec<u32>,
+    /// CTAs on each GPC.
+    on_gpc: Vec<u32>,
+}
+
+impl Running {
+    fn is_placed(&self) -> bool {
+        self.next == self.task.ctas
+    }
+
+    /// Whether one more CTA fits an SM.
+    fn fits(&self, n: usize, sm: &Sm, spec: &sm::Spec) -> bool {
+        let is_empty = sm.ctas == spec.ctas;
+        let shared = if is_empty {
+            self.occupancy.shared_split
+        } else if sm.split >= self.occupancy.shared_split {
+            sm.shared
+        } else {
+            0
+        };
+        sm.ctas > 0
+            && sm.warps >= self.needs.warps
+            && sm.registers >= self.needs.warps * self.needs.registers_per_warp
+            && shared >= self.needs.shared
+            && sm.barriers >= self.needs.barriers
+            && self.resident[n] < self.occupancy.ctas_per_sm
+    }
+}
+
+/// Keeps account of the SMs and gives them the CTAs of the tasks in its pools.
+#[derive(Clone, Debug)]
+pub struct Distribution {
+    sm: sm::Spec,
+    sms: Vec<Sm>,
+    /// SMs of each GPC in the order in which they are given CTAs.
+    gpcs: Vec<Vec<u16>>,
+    pools: Vec<Pools>,
+    tasks: Vec<Option<Running>>,
+    tasks_seen: u64,
+    /// The GPC that is asked first.
+    turn: usize,
+    /// Sends CTAs to each TPC.
+    senders: Vec<Line>,
+    start_latency: u64,
+    tpc_interval: u64,
+    end_latency: u64,
+    end_interval: u64,
+    /// When the next end can be taken, in parts of a cycle.
+    ends_free: u64,
+    /// Cycles that a new task waits.
+    setup: u64,
+    /// Ends on their way, with the cycles at which they will have been taken.
+    ends: VecDeque<(Cycle, CtaEnd)>,
+    finished: Vec<(u32, Cycle)>,
+    last_end: Cycle,
+}
+
+impl Distribution {
+    /// `setup` is what a launch costs beyond the latencies of the blocks on its way.
+    pub fn new(config: &Config, setup: u64) -> Distribution {
+        let spec = &config.distribution;
+        let mut gpcs = Vec::new();
+        let mut sms = Vec::new();
+        let mut tpc = 0;
+        for (gpc, &tpcs) in config.tpcs.iter().enumerate() {
+            let first = sms.len() as u16;
+            for _ in 0..tpcs {
+                sms.extend((0..config.sms_per_tpc).map(|_| Sm {
+                    gpc: gpc as u16,
+                    tpc,
+                    warps: config.sm.warps,
+                    registers: config.sm.registers,
+                    shared: 0,
+                    ctas: config.sm.ctas,
+                    barriers: config.sm.barriers,
+                    split: 0,
+                }));
+                tpc += 1;
+            }
+            gpcs.push((first..sms.len() as u16).collect::<Vec<u16>>());
+        }
+        Distribution {
+            sm: config.sm.clone(),
+            pools: vec![Pools::new(spec.pending_slots, spec.active_slots); gpcs.len()],
+            senders: vec![Line::default(); tpc as usize],
+            sms,
+            gpcs,
+            tasks: Vec::new(),
+            tasks_seen: 0,
+            turn: 0,
+            start_latency: spec.start_latency.into(),
+            tpc_interval: spec.tpc_interval.into(),
+            end_latency: spec.end_latency.into(),
+            end_interval: (spec.end_interval.max(0.0) * FRACTION).round() as u64,
+            ends_free: 0,
+            setup,
+            ends: VecDeque::new(),
+            finished: Vec::new(),
+            last_end: Cycle(0),
+        }
+    }
+
+    /// Whether every GPC can take one more task.
+    pub fn has_room(&self) -> bool {
+        self.pools.iter().all(Pools::has_room)
+    }
+
+    /// No task is here.
+    pub fn is_empty(&self) -> bool {
+        self.tasks.iter().all(Option::is_none)
+    }
+
+    /// When the last CTA's end was taken.
+    pub fn last_end(&self) -> Cycle {
+        self.last_end
+    }
+
+    /// Takes a task at `now`.
+    pub fn add(&mut self, now: Cycle, scheduled: &Scheduled) -> Result<(), TooLarge> {
+        let task = scheduled.task;
+        let occupancy = Occupancy::new(&self.sm, &task, scheduled.split);
+        if occupancy.ctas_per_sm == 0 {
+            return Err(TooLarge { launch: task.launch, limiter: occupancy.limiter });
+        }
+        let running = Running {
+            task,
+            needs: Needs::new(&self.sm, &task),
+            occupancy,
+            ready: now + self.setup,
+            is_ready: false,
+            number: self.tasks_seen,
+            next: 0,
+            ended: 0,
+            resident: vec![0; self.sms.len()],
+            on_gpc: vec![0; self.gpcs.len()],
+        };
+        self.tasks_seen += 1;
+        let slot = match self.tasks.iter().position(Option::is_none) {
+            Some(slot) => slot,
+            None => {
+                self.tasks.push(None);
+                self.tasks.len() - 1
+            }
+        };
+        self.tasks[slot] = Some(running);
+        let tasks = &self.tasks;
+        self.pools.iter_mut().for_each(|pools| pools.add(slot, |slot| rank(tasks, slot)));
+        Ok(())
+    }
+
+    /// Takes ends of CTAs, in the order of their cycles.
+    pub fn take_ends(&mut self, ends: &[CtaEnd]) {
+        for end in ends {
+            let comes = (end.at + self.end_latency).0 * FRACTION as u64;
+            self.ends_free = comes.max(self.ends_free) + self.end_interval;
+            self.ends.push_back((Cycle(self.ends_free.div_ceil(FRACTION as u64)), *end));
+        }
+    }
+
+    /// When something happens next here.
+    pub fn next(&self) -> Option<Cycle> {
+        let ends = self.ends.front().map(|&(at, _)| at);
+        let ready = self.tasks.iter().flatten().filter(|t| !t.is_ready).map(|t| t.ready);
+        ready.chain(ends).min()
+    }
+
+    /// Does what there is to do at `now`, which [`Distribution::next`] told.
+    pub fn step(&mut self, now: Cycle, starts: &mut Vec<CtaStart>) {
+        while let Some(&(at, end)) = self.ends.front()
+            && at <= now
+        {
+            self.ends.pop_front();
+            self.release(at, &end);
+        }
+        self.tasks.iter_mut().flatten().for_each(|t| t.is_ready |= t.ready <= now);
+        self.update_pools();
+        while self.place_round(now, starts) {
+            self.update_pools();
+        }
+    }
+
+    /// Launches that have ended since the last call, with the cycles at which that was known.
+    pub fn finished(&mut self) -> Vec<(u32, Cycle)> {
+        std::mem::take(&mut self.finished)
+    }
+
+    /// How a launch that is here fills an SM.
+    pub fn occupancy(&self, launch: u32) -> Option<Occupancy> {
+        self.tasks.iter().flatten().find(|t| t.task.launch == launch).map(|t| t.occupancy)
+    }
+
+    fn release(&mut self, at: Cycle, end: &CtaEnd) {
+        let n = end.sm.0 as usize;
+        let Some(slot) =
+            self.tasks.iter().position(|t| t.as_ref().is_some_and(|t| t.task.launch == end.launch))
+        else {
+            return;
+        };
+        let (Some(running), Some(sm)) = (self.tasks[slot].as_mut(), self.sms.get_mut(n)) else { return };
+        sm.warps += running.needs.warps;
+        sm.registers += running.needs.warps * running.needs.registers_per_warp;
+        sm.shared += running.needs.shared;
+        sm.barriers += running.needs.barriers;
+        sm.ctas += 1;
+        running.resident[n] -= 1;
+        running.on_gpc[sm.gpc as usize] -= 1;
+        running.ended += 1;
+        if running.ended == running.task.ctas {
+            self.finished.push((running.task.launch, at));
+            self.last_end = at;
+            // The pools still name it; it leaves them before its slot is given to another.
+            self.tasks[slot] = None;
+            let tasks = &self.tasks;
+            for pools in &mut self.pools {
+                pools.update(|slot| tasks[slot].is_none(), |_| false, |slot| rank(tasks, slot));
+            }
+        }
+    }
+
+    fn update_pools(&mut self) {
+        let Distribution { tasks, pools, gpcs, sms, sm, .. } = self;
+        for (gpc, pools) in pools.iter_mut().enumerate() {
+            let known = |slot: Slot| tasks[slot].as_ref();
+            let done = |slot| known(slot).is_none_or(|t| t.is_placed() && t.on_gpc[gpc] == 0);
+            let idle = |slot| {
+                known(slot).is_some_and(|t| {
+                    t.on_gpc[gpc] == 0 && !gpcs[gpc].iter().any(|&n| t.fits(n as usize, &sms[n as usize], sm))
+                })
+            };
+            pools.update(done, idle, |slot| rank(tasks, slot));
+        }
+    }
+
+    /// Gives the GPCs, each in its turn, one CTA for every SM that has room. Whether any was placed.
+    fn place_round(&mut self, now: Cycle, starts: &mut Vec<CtaStart>) -> bool {
+        let before = starts.len();
+        for _ in 0..self.gpcs.len() {
+            let gpc = self.turn;
+            self.turn = (self.turn + 1) % self.gpcs.len();
+            for place in 0..self.pools[gpc].active().len() {
+                let slot = self.pools[gpc].active()[place];
+                if self.place_on(gpc, slot, now, starts) {
+                    break;
+                }
+            }
+        }
+        starts.len() > before
+    }
+
+    /// Gives every SM of a GPC that has room one CTA of a task. Whether any was placed.
+    fn place_on(&mut self, gpc: usize, slot: Slot, now: Cycle, starts: &mut Vec<CtaStart>) -> bool {
+        let Some(running) = self.tasks[slot].as_mut().filter(|t| t.is_ready) else { return false };
+        let mut placed = false;
+        for &n in &self.gpcs[gpc] {
+            let sm = &mut self.sms[n as usize];
+            if running.is_placed() {
+                break;
+            }
+            if !running.fits(n as usize, sm, &self.sm) {
+                continue;
+            }
+            if sm.ctas == self.sm.ctas {
+                sm.split = running.occupancy.shared_split;
+                sm.shared = sm.split;
+            }
+            sm.warps -= running.needs.warps;
+            sm.registers -= running.needs.warps * running.needs.registers_per_warp;
+            sm.shared -= running.needs.shared;
+            sm.barriers -= running.needs.barriers;
+            sm.ctas -= 1;
+            running.resident[n as usize] += 1;
+            running.on_gpc[gpc] += 1;
+            let sent = self.senders[sm.tpc as usize].serve(now, self.tpc_interval);
+            starts.push(CtaStart {
+                at: sent + self.start_latency,
+                sm: SmId(n),
+                launch: running.task.launch,
+                linear: running.next,
+            });
+            running.next += 1;
+            placed = true;
+        }
+        placed
+    }
+}
+
+/// Order of tasks in the pools: priority first, then age.
+fn rank(tasks: &[Option<Running>], slot: Slot) -> (u8, u64) {
+    tasks[slot].as_ref().map_or((u8::MAX, u64::MAX), |t| (u8::MAX - t.task.priority, t.number))
+}

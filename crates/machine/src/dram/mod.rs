@@ -3,3 +3,144 @@
 mod spec;
 
 pub use spec::Spec;
+
+use crate::counters::Counters;
+use crate::server::Calendar;
+use crate::units::Cycle;
+
+/// No row is open.
+const CLOSED: u64 = u64::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Bank {
+    row: u64,
+    /// When its open row was opened.
+    opened: Cycle,
+    /// When the next access may begin.
+    free: Cycle,
+}
+
+impl Bank {
+    const NEW: Bank = Bank { row: CLOSED, opened: Cycle(0), free: Cycle(0) };
+}
+
+/// One channel: banks that work at the same time, and a bus that they share.
+#[derive(Clone, Debug)]
+pub struct Channel {
+    spec: Spec,
+    banks: Vec<Bank>,
+    /// Bytes on the bus.
+    bus: Calendar,
+    /// Where in the refresh interval this channel refreshes: channels do not all stop at once.
+    phase: u64,
+}
+
+impl Channel {
+    pub fn new(spec: &Spec, number: u32) -> Channel {
+        let interval = u64::from(spec.refresh_interval);
+        Channel {
+            spec: spec.clone(),
+            banks: vec![Bank::NEW; spec.banks.max(1) as usize],
+            bus: Calendar::with_rate(spec.bytes_per_cycle),
+            phase: u64::from(number) * interval / u64::from(spec.channels.max(1)),
+        }
+    }
+
+    /// Reads or writes `accesses` neighbouring accesses at byte `position` of this channel; when the last of the data
+    /// has passed.
+    pub fn access(&mut self, at: Cycle, position: u64, accesses: u32, counters: &mut Counters) -> Cycle {
+        let spec = &self.spec;
+        let row = position / u64::from(spec.row_bytes);
+        // Rows that follow each other in one bank would make a stream wait for every row: fold the row's upper bits in.
+        let banks = self.banks.len() as u64;
+        let bank = &mut self.banks[((row ^ (row / banks)) % banks) as usize];
+        let wanted = at.later(bank.free);
+        let column = if bank.row == row {
+            counters.dram_row_hits += 1;
+            wanted
+        } else {
+            let closing = if bank.row == CLOSED { 0 } else { u64::from(spec.precharge) };
+            let open = (wanted + closing)
+                .later(bank.opened + u64::from(spec.row_cycle) * u64::from(bank.row != CLOSED));
+            let open = after_refresh(open, self.phase, spec);
+            bank.row = row;
+            bank.opened = open;
+            open + u64::from(spec.row_to_column)
+        };
+        counters.dram_accesses += 1;
+        bank.free = column + u64::from(spec.column_interval) * u64::from(accesses);
+        let bytes = accesses * spec.access_bytes;
+        self.bus.take(column + u64::from(spec.column), bytes) + u64::from(spec.latency)
+    }
+
+    pub fn clear(&mut self) {
+        self.banks.fill(Bank::NEW);
+        self.bus.clear();
+    }
+}
+
+/// When a row may be opened that is wanted at `at`.
+#[inline]
+fn after_refresh(at: Cycle, phase: u64, spec: &Spec) -> Cycle {
+    if spec.refresh_interval == 0 {
+        return at;
+    }
+    let since = (at.0 + phase) % u64::from(spec.refresh_interval);
+    at + u64::from(spec.refresh).saturating_sub(since)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec() -> Spec {
+        Spec {
+            channels: 2,
+            banks: 4,
+            row_bytes: 1024,
+            access_bytes: 64,
+            bytes_per_cycle: 32.0,
+            latency: 100,
+            row_to_column: 20,
+            precharge: 20,
+            column: 20,
+            row_cycle: 60,
+            column_interval: 2,
+            refresh_interval: 0,
+            refresh: 0,
+        }
+    }
+
+    #[test]
+    fn an_open_row_is_nearer() {
+        let mut counters = Counters::default();
+        let mut channel = Channel::new(&spec(), 0);
+        let first = channel.access(Cycle(1000), 0, 1, &mut counters);
+        let hit = channel.access(Cycle(2000), 64, 1, &mut counters);
+        // Four rows on is the same bank, but for the folding: row 5 of 4 banks.
+        let miss = channel.access(Cycle(3000), 5 * 1024, 1, &mut counters);
+        assert_eq!(first - Cycle(1000), 100 + 20 + 20 + 1);
+        assert_eq!(hit - Cycle(2000), 100 + 20 + 1);
+        assert_eq!(miss - Cycle(3000), 100 + 20 + 20 + 20 + 1);
+        assert_eq!((counters.dram_accesses, counters.dram_row_hits), (3, 1));
+    }
+
+    #[test]
+    fn rows_open_after_a_refresh() {
+        let mut counters = Counters::default();
+        let mut channel = Channel::new(&Spec { refresh_interval: 1000, refresh: 300, ..spec() }, 0);
+        assert_eq!(channel.access(Cycle(2100), 0, 1, &mut counters), Cycle(2300 + 141));
+        assert_eq!(channel.access(Cycle(2400), 1024, 1, &mut counters), Cycle(2400 + 141));
+    }
+
+    #[test]
+    fn the_bus_limits_streams() {
+        let mut counters = Counters::default();
+        let mut channel = Channel::new(&spec(), 0);
+        let mut last = Cycle(0);
+        for n in 0..1000u64 {
+            last = last.later(channel.access(Cycle(n), n * 128, 2, &mut counters));
+        }
+        assert!((4000..4400).contains(&last.0), "{last:?}");
+    }
+}

@@ -1,5 +1,291 @@
-//! GPC: pipeline manager, first level of address translation, cache behind the instruction and constant caches of its SMs, and the point where equal requests of its SMs meet.
+//! GPC: pipeline manager, first level of address translation, cache behind the instruction and constant caches of its
+//! SMs, and the point where equal requests of its SMs meet.
 
+mod coalescer;
+mod l15;
+mod mmu;
 mod spec;
 
+pub use mmu::Shared as SharedTlb;
 pub use spec::Spec;
+
+use crate::config::Config;
+use crate::counters::Counters;
+use crate::crossbar::Channels;
+use crate::l2::{Ask, Map};
+use crate::ports::{Request, RequestKind, Response};
+use crate::tpc::Port;
+use crate::units::{Cycle, LINE};
+use coalescer::Coalescer;
+use l15::L15;
+use mmu::Mmu;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// No packet.
+const NONE: u32 = u32::MAX;
+
+/// What a request of this exchange waits for.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    request: Request,
+    /// Its own packet.
+    packet: u32,
+    /// A packet of another request that brings some of its sectors.
+    follows: u32,
+    /// When sectors that were here or under way are in the GPC.
+    ready: Cycle,
+}
+
+/// The memory side of one GPC: all that its SMs share on the way to the crossbar and back.
+#[derive(Debug)]
+pub struct Gpc {
+    /// Which half of the second-level cache is near.
+    pub half: u32,
+    first_sm: usize,
+    sms: usize,
+    /// TPC, place in the TPC and coalescer of each SM.
+    places: Vec<(u16, u16, u16)>,
+    ports: Vec<Port>,
+    latency: u64,
+    coalescers: Vec<Coalescer>,
+    l15: L15,
+    mmu: Mmu,
+    channels: Channels,
+    /// Requests of this exchange: as they came, their order, and what they wait for.
+    requests: Vec<Request>,
+    order: Vec<u64>,
+    waiting: Vec<Waiting>,
+    /// Packets that go to memory partitions, when their answers leave there, and when they are here.
+    packets: Vec<Ask>,
+    answers: Vec<AtomicU64>,
+    arrived: Vec<Cycle>,
+    /// Packets by pair of slices: where each pair's begin, and their numbers.
+    starts: Vec<u32>,
+    by_pair: Vec<u32>,
+    pairs: Vec<u32>,
+    pub counters: Counters,
+}
+
+impl Gpc {
+    /// GPC number `n`, whose SMs begin with `first_sm`.
+    pub fn new(config: &Config, n: usize, first_sm: usize) -> Gpc {
+        let tpcs = config.tpcs[n];
+        let per_tpc = config.sms_per_tpc;
+        let sms = (tpcs * per_tpc) as usize;
+        let shared_by = config.gpc.coalescer_tpcs.clamp(1, tpcs.max(1));
+        let gpcs = config.tpcs.len() as u32;
+        Gpc {
+            half: n as u32 * config.l2.halves.clamp(1, 2) / gpcs.max(1),
+            first_sm,
+            sms,
+            places: (0..sms as u32)
+                .map(|sm| ((sm / per_tpc) as u16, (sm % per_tpc) as u16, (sm / per_tpc / shared_by) as u16))
+                .collect(),
+            ports: (0..tpcs).map(|_| Port::new(&config.tpc, per_tpc)).collect(),
+            latency: u64::from(config.gpc.latency),
+            coalescers: (0..tpcs.div_ceil(shared_by))
+                .map(|_| Coalescer::new(config.gpc.coalescer_entries, config.gpc.coalescer_followers))
+                .collect(),
+            l15: L15::new(&config.gpc),
+            mmu: Mmu::new(&config.gpc),
+            channels: Channels::new(&config.crossbar),
+            requests: Vec::new(),
+            order: Vec::new(),
+            waiting: Vec::new(),
+            packets: Vec::new(),
+            answers: Vec::new(),
+            arrived: Vec::new(),
+            starts: Vec::new(),
+            by_pair: Vec::new(),
+            pairs: Vec::new(),
+            counters: Counters::default(),
+        }
+    }
+
+    /// Its SMs, counted over all GPCs.
+    pub fn sms(&self) -> std::ops::Range<usize> {
+        self.first_sm..self.first_sm + self.sms
+    }
+
+    /// Takes the requests of its SMs, one list an SM, and makes packets of what the GPC cannot answer.
+    pub fn send(&mut self, outboxes: &mut [Vec<Request>], shared: &SharedTlb, map: &Map) {
+        self.requests.clear();
+        self.order.clear();
+        self.waiting.clear();
+        self.packets.clear();
+        self.pairs.clear();
+        for outbox in outboxes.iter_mut() {
+            self.requests.append(outbox);
+        }
+        let Some(first) = self.requests.iter().map(|r| r.at).min() else {
+            return;
+        };
+        // In the order of cycles; SMs and their own order decide between equals.
+        let keys = self.requests.iter().enumerate().map(|(n, r)| (r.at - first) << 32 | n as u64);
+        self.order.extend(keys);
+        self.order.sort_unstable();
+        for n in 0..self.order.len() {
+            let request = self.requests[self.order[n] as u32 as usize];
+            self.request(&request, shared, map);
+        }
+        if self.answers.len() < self.packets.len() {
+            self.answers.resize_with(self.packets.len().next_power_of_two(), AtomicU64::default);
+        }
+        self.sort_by_pair(map.pairs() as usize);
+    }
+
+    #[inline(always)]
+    fn request(&mut self, request: &Request, shared: &SharedTlb, map: &Map) {
+        let (tpc, _, meeting) = self.places[request.sm.0 as usize - self.first_sm];
+        let size = self.channels.request_size(request.kind, request.sectors);
+        let at = self.ports[tpc as usize].send(request.at, size);
+        let line = request.line / LINE;
+        let mut missing = request.sectors;
+        let mut waiting = Waiting { request: *request, packet: NONE, follows: NONE, ready: Cycle(0) };
+        let code = matches!(request.kind, RequestKind::Instruction | RequestKind::Constant);
+        if code {
+            let met = self.l15.look_up(at, line, missing);
+            missing &= !met.sectors;
+            (waiting.follows, waiting.ready) = (met.packet, met.ready);
+        }
+        if missing != 0 {
+            self.counters.tlb_requests += 1;
+            let (known, hit) = self.mmu.translate(at, request.line, shared);
+            self.counters.tlb_misses += u64::from(!hit);
+            let at = known + self.latency;
+            if request.kind == RequestKind::Load {
+                let met = self.coalescers[meeting as usize].meet(at, line, missing);
+                if met.sectors != 0 {
+                    self.counters.coalesced_requests += 1;
+                    missing &= !met.sectors;
+                    (waiting.follows, waiting.ready) = (met.packet, met.ready);
+                }
+            }
+            if missing != 0 {
+                let packet = self.packets.len() as u32;
+                waiting.packet = packet;
+                if request.kind == RequestKind::Load {
+                    self.coalescers[meeting as usize].sent(line, missing, packet);
+                } else if code {
+                    self.l15.sent(line, missing, packet);
+                }
+                self.packets.push(Ask {
+                    at: self.channels.send(at, self.channels.request_size(request.kind, missing)),
+                    line,
+                    sectors: missing,
+                    kind: request.kind,
+                    whole: request.whole,
+                    depth: request.depth,
+                    operations: request.operations,
+                });
+                self.pairs.push(map.pair(line));
+            }
+        }
+        self.waiting.push(waiting);
+    }
+
+    fn sort_by_pair(&mut self, pairs: usize) {
+        self.starts.clear();
+        self.starts.resize(pairs + 1, 0);
+        for &pair in &self.pairs {
+            self.starts[pair as usize + 1] += 1;
+        }
+        for n in 0..pairs {
+            self.starts[n + 1] += self.starts[n];
+        }
+        self.by_pair.clear();
+        self.by_pair.resize(self.pairs.len(), 0);
+        for (n, &pair) in self.pairs.iter().enumerate() {
+            let place = &mut self.starts[pair as usize];
+            self.by_pair[*place as usize] = n as u32;
+            *place += 1;
+        }
+        // Each start moved to the next one's place: back again.
+        self.starts.rotate_right(1);
+        self.starts[0] = 0;
+    }
+
+    /// Packets of this exchange for a pair of slices: their numbers.
+    pub fn packets_for(&self, pair: usize) -> &[u32] {
+        if self.packets.is_empty() {
+            return &[];
+        }
+        &self.by_pair[self.starts[pair] as usize..self.starts[pair + 1] as usize]
+    }
+
+    pub fn packet(&self, n: u32) -> &Ask {
+        &self.packets[n as usize]
+    }
+
+    /// The answer to packet `n` leaves its memory partition at `at`.
+    pub fn answer(&self, n: u32, at: Cycle) {
+        // Threads meet before it is read.
+        self.answers[n as usize].store(at.0, Ordering::Relaxed);
+    }
+
+    /// Brings answers to the SMs, one list an SM; none before `until`. The last one's cycle.
+    pub fn receive(&mut self, inboxes: &mut [Vec<Response>], until: Cycle) -> Cycle {
+        let mut last = Cycle(0);
+        self.arrived.clear();
+        for w in 0..self.waiting.len() {
+            let Waiting { request, packet, follows, ready } = self.waiting[w];
+            let sm = request.sm.0 as usize - self.first_sm;
+            let (tpc, place, meeting) = self.places[sm];
+            let mut at = ready;
+            if packet != NONE {
+                let left = Cycle(self.answers[packet as usize].load(Ordering::Relaxed));
+                let sectors = self.packets[packet as usize].sectors;
+                let here = self.channels.receive(left, self.channels.answer_size(request.kind, sectors));
+                // Packets are in the order of who waits for them.
+                self.arrived.push(here);
+                at = at.later(here);
+                match request.kind {
+                    RequestKind::Load => {
+                        self.coalescers[meeting as usize].answered(request.line / LINE, packet, here);
+                    }
+                    RequestKind::Instruction | RequestKind::Constant => {
+                        self.l15.answered(request.line / LINE, packet, here);
+                    }
+                    _ => {}
+                }
+            }
+            if follows != NONE {
+                at = at.later(self.arrived[follows as usize]);
+            }
+            let size = self.channels.answer_size(request.kind, request.sectors);
+            let at = self.ports[tpc as usize].receive(at, place as usize, size).later(until);
+            last = last.later(at);
+            inboxes[sm].push(Response {
+                at,
+                token: request.token,
+                line: request.line,
+                sectors: request.sectors,
+                kind: request.kind,
+            });
+        }
+        if !self.waiting.is_empty() {
+            for inbox in inboxes {
+                inbox.sort_by_key(|r| r.at);
+            }
+        }
+        self.waiting.clear();
+        self.packets.clear();
+        last
+    }
+
+    /// Enters what its TLB missed in the shared one.
+    pub fn enter_walked(&mut self, shared: &mut SharedTlb) {
+        for page in self.mmu.walked.drain(..) {
+            shared.enter(page);
+        }
+    }
+
+    /// Forgets what it holds and who uses what when.
+    pub fn clear(&mut self) {
+        self.ports.iter_mut().for_each(Port::clear);
+        self.coalescers.iter_mut().for_each(Coalescer::clear);
+        self.l15.clear();
+        self.mmu.clear();
+        self.channels.clear();
+    }
+}

@@ -1,11 +1,49 @@
 //! Specification of the block.
 
+use crate::config::Checks;
 use crate::spec;
 
 spec! {
     /// GPC: pipeline manager, first level of address translation, cache behind the instruction and constant caches of its SMs, and the point where equal requests of its SMs meet.
     pub struct Spec {
+        /// Cycles that a request takes through the GPC to the crossbar, its page being known.
+        latency: u32 where 0..=10_000,
+        /// Lines under way that the request coalescer knows, a power of two; 0: equal requests do not meet.
+        coalescer_entries: u32 where 0..=1 << 20,
+        /// TPCs that share a coalescer.
+        coalescer_tpcs: u32 where 1..=64,
+        /// Requests that may wait for the answer to one that is under way.
+        coalescer_followers: u32 where 0..=255,
+        /// Bytes of a page.
+        page_bytes: u64 where 4096..=1 << 40,
+        /// Pages that the first-level TLB of a GPC knows, a power of two.
+        tlb_entries: u32 where 1..=1 << 20,
+        /// Cycles more when the page is only in the second-level TLB, which all GPCs share.
+        tlb_miss: u32 where 0..=100_000,
+        /// Pages that the second-level TLB knows, a power of two.
+        l2_tlb_entries: u32 where 1..=1 << 20,
+        /// Cycles more when the page tables must be read.
+        page_walk: u32 where 0..=100_000,
         /// Bytes of the cache behind the instruction and constant caches.
-        l15_bytes: u32,
+        l15_bytes: u32 where 0..=1 << 26,
+        /// Its ways.
+        l15_ways: u32 where 1..=64,
+        /// Cycles from a request at it to its answer leaving for the SM.
+        l15_latency: u32 where 0..=10_000,
+        /// Bytes that it gives in a cycle.
+        l15_bytes_per_cycle: f64,
+    }
+}
+
+impl Spec {
+    /// Rules between the numbers of a GPC.
+    pub fn check(&self, checks: &mut Checks) {
+        checks.power_of_two("gpc.page_bytes", self.page_bytes);
+        checks.power_of_two("gpc.tlb_entries", self.tlb_entries.into());
+        checks.power_of_two("gpc.l2_tlb_entries", self.l2_tlb_entries.into());
+        if self.coalescer_entries != 0 {
+            checks.power_of_two("gpc.coalescer_entries", self.coalescer_entries.into());
+        }
+        checks.rate("gpc.l15_bytes_per_cycle", self.l15_bytes_per_cycle);
     }
 }

@@ -1,5 +1,10 @@
 //! Second-level cache: slices in two halves.
 
+mod map;
+mod pair;
 mod spec;
+mod tags;
 
+pub use map::{Map, Place};
+pub use pair::{Ask, Pair};
 pub use spec::Spec;

@@ -1,6 +1,16 @@
 //! Streaming multiprocessor: warps, schedulers, pipes, and what they share.
 
+pub mod code;
+pub mod constants;
+pub mod core;
+mod ctas;
+pub mod fetch;
+mod issue;
 pub mod load_store;
 mod spec;
+pub mod sub_core;
+mod tags;
+mod warp;
 
+pub use core::{Context, Failure, Sm, Work};
 pub use spec::{Latency, Pipe, Policy, Spec};

@@ -23,7 +23,9 @@ spec! {
         name: String,
         /// Lanes that enter in a cycle; a warp takes 32 over this many cycles.
         lanes: u32 where 1..=32,
-        /// Kinds of instructions it runs: alu, fma, imad, half, fp64, xu, uniform, branch, misc, tensor.
+        /// Warps that can wait in front of it, so that a busy pipe does not hold the scheduler; 0 for none.
+        queue: u32 where 0..=64,
+        /// Kinds of instructions it runs: alu, fma, imad, half, fp64, xu, uniform, branch, misc, tensor, global, shared, constant, tex.
         runs: Vec<String>,
     }
 }
@@ -33,8 +35,12 @@ spec! {
     pub struct Latency {
         /// Integer, logic, moves.
         alu: u32 where 0..=4096,
-        /// Predicates of integer comparisons, for a guard or selection.
+        /// Predicates as operands: of selections, carries, logic.
         predicate: u32 where 0..=4096,
+        /// Predicates as guards of instructions and branches.
+        guard: u32 where 0..=4096,
+        /// More for a result of the multiply-add pipes that another pipe uses, and the other way round.
+        pipe_crossing: u32 where 0..=4096,
         /// Single precision.
         fma: u32 where 0..=4096,
         /// Integer multiply-add.
@@ -65,6 +71,8 @@ spec! {
         membar: u32 where 0..=4096,
         /// From a warp's last instruction to its slot being free.
         exit: u32 where 0..=4096,
+        /// A call of the system: printf, malloc, free.
+        system: u32 where 0..=65536,
     }
 }
 
@@ -108,6 +116,10 @@ spec! {
         parts {
             /// Latencies of units.
             latency: Latency,
+            /// Instruction supply: a cache a sub-core, one for the SM, and a prefetcher between them and the GPC's cache.
+            fetch: super::fetch::Spec,
+            /// Constant caches: one a sub-core for operands, one for loads, one behind both.
+            constants: super::constants::Spec,
             /// Load-store unit: queues of the sub-cores, address units, and the memory that first-level cache and shared memory split.
             load_store: super::load_store::Spec,
         }
@@ -120,6 +132,8 @@ const KINDS: [&str; 10] = ["alu", "fma", "imad", "half", "fp64", "xu", "uniform"
 impl Spec {
     /// Rules between the numbers of an SM.
     pub fn check(&self, checks: &mut Checks) {
+        self.fetch.check(checks);
+        self.constants.check(checks);
         checks.multiple("sm.warps", self.warps.into(), self.sub_cores.into());
         checks.not_empty("sm.shared_splits", &self.shared_splits);
         checks.ascending("sm.shared_splits", &self.shared_splits);

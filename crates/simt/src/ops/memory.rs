@@ -20,13 +20,13 @@ pub const LOCAL: u32 = 2;
 pub const GENERIC: u32 = 3;
 
 /// Widths as the field numbers them.
-const B32: u32 = Width::B32 as u32;
-const U8: u32 = Width::U8 as u32;
+pub(crate) const B32: u32 = Width::B32 as u32;
+pub(crate) const U8: u32 = Width::U8 as u32;
 const S8: u32 = Width::S8 as u32;
-const U16: u32 = Width::U16 as u32;
+pub(crate) const U16: u32 = Width::U16 as u32;
 const S16: u32 = Width::S16 as u32;
-const B64: u32 = Width::B64 as u32;
-const B128: u32 = Width::B128 as u32;
+pub(crate) const B64: u32 = Width::B64 as u32;
+pub(crate) const B128: u32 = Width::B128 as u32;
 
 pub const fn bytes(width: u32) -> u32 {
     match width {

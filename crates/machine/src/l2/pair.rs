@@ -1,0 +1,364 @@
+//! Two slices, one in each half, that hold the same addresses, and the DRAM channels behind them.
+//!
+//! An SM asks the slice of its own half. Lines whose home is the other half are asked for there, and a copy stays near.
+//! What is written goes home, and copies of it end.
+
+use super::map::{Map, Place};
+use super::tags::{COPIED, DIRTY, Evicted, HOST, PARTIAL, REPLICA, Tags, VALID};
+use crate::counters::Counters;
+use crate::dram;
+use crate::ports::RequestKind;
+use crate::server::Calendar;
+use crate::units::{Cycle, SECTOR, SECTORS};
+
+/// A request at a slice.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask {
+    /// When it comes to the slice.
+    pub at: Cycle,
+    /// Number of the line.
+    pub line: u64,
+    pub sectors: u8,
+    pub kind: RequestKind,
+    pub whole: bool,
+    pub depth: u8,
+    pub operations: u8,
+}
+
+/// Bytes of a message between slices that carries no data.
+const MESSAGE: u32 = 8;
+
+#[derive(Clone, Debug)]
+struct Slice {
+    tags: Tags,
+    /// Bytes looked up.
+    port: Calendar,
+    /// Operations of atomics.
+    unit: Calendar,
+    /// Bytes to the other slice.
+    link: Calendar,
+}
+
+/// Two slices of the same addresses (one, where the cache has no halves) and their DRAM channels.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    map: Map,
+    latency: u64,
+    far_latency: u64,
+    request_bytes: u32,
+    sectors_per_access: u32,
+    access_bytes: u32,
+    slices: Vec<Slice>,
+    channels: Vec<dram::Channel>,
+    pub counters: Counters,
+}
+
+#[inline(always)]
+fn bytes(sectors: u8) -> u32 {
+    sectors.count_ones() * SECTOR as u32
+}
+
+impl Pair {
+    pub fn new(map: Map, spec: &super::Spec, dram: &dram::Spec, number: u32) -> Pair {
+        let slice = Slice {
+            tags: Tags::new(spec.sets, spec.ways, spec.copy_ways),
+            port: Calendar::with_rate(spec.bytes_per_cycle),
+            unit: Calendar::with_rate(1.0 / spec.atomic_interval.max(1.0 / 64.0)),
+            link: Calendar::with_rate(spec.far_bytes_per_cycle),
+        };
+        Pair {
+            map,
+            latency: u64::from(spec.latency),
+            far_latency: u64::from(spec.far_latency),
+            request_bytes: spec.request_bytes,
+            sectors_per_access: (dram.access_bytes / SECTOR as u32).clamp(1, SECTORS),
+            access_bytes: dram.access_bytes,
+            slices: vec![slice; map.halves() as usize],
+            channels: (0..map.channels())
+                .map(|n| dram::Channel::new(dram, number * map.channels() + n))
+                .collect(),
+            counters: Counters::default(),
+        }
+    }
+
+    /// When the answer to a request leaves the slice of half `near`.
+    pub fn serve(&mut self, near: u32, ask: &Ask) -> Cycle {
+        let place = self.map.place(ask.line);
+        match ask.kind {
+            RequestKind::Load | RequestKind::Instruction | RequestKind::Constant => {
+                self.counters.l2_load_sectors += u64::from(ask.sectors.count_ones());
+                self.load(near as usize, &place, ask)
+            }
+            RequestKind::Store => {
+                self.counters.l2_store_sectors += u64::from(ask.sectors.count_ones());
+                let n = u64::from(ask.sectors.count_ones());
+                let (at, away) = self.bring_home(near as usize, &place, ask, n);
+                self.count(n, n);
+                self.write(&place, ask, at);
+                at + self.latency + away
+            }
+            RequestKind::Atomic | RequestKind::Reduction => self.atomic(near as usize, &place, ask),
+        }
+    }
+
+    fn count(&mut self, sectors: u64, hits: u64) {
+        self.counters.l2_sectors += sectors;
+        self.counters.l2_hits += hits;
+    }
+
+    /// Passes through the port of a slice.
+    #[inline(always)]
+    fn look_up(&mut self, half: usize, at: Cycle, sectors: u8) -> Cycle {
+        self.slices[half].port.take(at, bytes(sectors).max(self.request_bytes))
+    }
+
+    fn load(&mut self, near: usize, place: &Place, ask: &Ask) -> Cycle {
+        let home = place.home as usize;
+        if near == home {
+            return self.load_home(near, place, ask.line, ask.sectors, ask.at, 0);
+        }
+        let start = self.look_up(near, ask.at, ask.sectors);
+        let mut done = start + self.latency;
+        let slice = &mut self.slices[near];
+        let found = slice.tags.touch(place.set, ask.line);
+        let mut present = 0;
+        if let Some(at) = found {
+            let way = slice.tags.way(at);
+            present = way.valid() & ask.sectors;
+            if present != 0 {
+                done = done.later(way.ready);
+            }
+        }
+        let missing = ask.sectors & !present;
+        self.count(u64::from(ask.sectors.count_ones()), u64::from(present.count_ones()));
+        if missing == 0 {
+            return done;
+        }
+        self.counters.l2_far_sectors += u64::from(missing.count_ones());
+        let asked = self.slices[near].link.take(start + self.latency, MESSAGE) + self.far_latency;
+        let there = self.load_home(home, place, ask.line, missing, asked, COPIED);
+        let back = self.slices[home].link.take(there, MESSAGE + bytes(missing)) + self.far_latency;
+        let tags = &mut self.slices[near].tags;
+        // A copy is never dirty: what gives way to it may be, in its own home.
+        let at = match found {
+            Some(at) => at,
+            None => {
+                let (at, evicted) = tags.allocate(place.set, ask.line, REPLICA);
+                self.write_back(near, back, evicted);
+                at
+            }
+        };
+        let way = self.slices[near].tags.way(at);
+        way.set(VALID, missing);
+        way.ready = way.ready.later(back);
+        done.later(back)
+    }
+
+    /// A load at the line's own slice: when its data leave.
+    fn load_home(
+        &mut self,
+        home: usize,
+        place: &Place,
+        line: u64,
+        sectors: u8,
+        at: Cycle,
+        flags: u32,
+    ) -> Cycle {
+        let start = self.look_up(home, at, sectors);
+        let mut done = start + self.latency;
+        let tags = &mut self.slices[home].tags;
+        let found = tags.touch(place.set, line);
+        let mut present = 0;
+        if let Some(at) = found {
+            let way = tags.way(at);
+            present = way.valid() & sectors;
+            way.state = (way.state & !HOST) | flags;
+            if present != 0 {
+                done = done.later(way.ready);
+            }
+        }
+        self.count(u64::from(sectors.count_ones()), u64::from(present.count_ones()));
+        let missing = sectors & !present;
+        if missing != 0 {
+            done = done.later(self.fill(home, place, line, missing, done, found, flags));
+        }
+        done
+    }
+
+    /// Reads sectors from DRAM; when they are there.
+    fn fill(
+        &mut self,
+        home: usize,
+        place: &Place,
+        line: u64,
+        sectors: u8,
+        at: Cycle,
+        found: Option<usize>,
+        flags: u32,
+    ) -> Cycle {
+        // DRAM gives whole accesses: neighbours of the sectors come with them.
+        let mut all = 0u8;
+        let mut accesses = 0;
+        let mut first = None;
+        for n in 0..SECTORS / self.sectors_per_access {
+            let mask = ((1u32 << self.sectors_per_access) - 1) << (n * self.sectors_per_access);
+            if u32::from(sectors) & mask != 0 {
+                all |= mask as u8;
+                accesses += 1;
+                first.get_or_insert(n);
+            }
+        }
+        let position = place.position + u64::from(first.unwrap_or(0) * self.access_bytes);
+        let done = self.channels[place.channel as usize].access(at, position, accesses, &mut self.counters);
+        self.counters.dram_read_bytes += u64::from(accesses * self.access_bytes);
+        let slot = match found {
+            Some(slot) => slot,
+            None => self.make_room(home, place, line, flags, at),
+        };
+        let way = self.slices[home].tags.way(slot);
+        way.set(VALID, all);
+        way.clear(PARTIAL, all);
+        way.ready = way.ready.later(done);
+        done
+    }
+
+    fn make_room(&mut self, half: usize, place: &Place, line: u64, flags: u32, at: Cycle) -> usize {
+        let (slot, evicted) = self.slices[half].tags.allocate(place.set, line, flags);
+        self.write_back(half, at, evicted);
+        slot
+    }
+
+    /// Writes what a line that gave way had for DRAM. Sectors that are known in part are read first.
+    fn write_back(&mut self, half: usize, at: Cycle, evicted: Option<Evicted>) {
+        let Some(Evicted { line, way }) = evicted else { return };
+        let dirty = way.dirty() & 15;
+        if dirty == 0 {
+            return;
+        }
+        debug_assert!(way.state & REPLICA == 0, "copies are never written");
+        let place = self.map.place(line);
+        debug_assert_eq!(place.home as usize, half);
+        let channel = &mut self.channels[place.channel as usize];
+        let accesses = |sectors: u8| sectors.count_ones().div_ceil(self.sectors_per_access);
+        let mut at = at;
+        if way.partial() != 0 {
+            let n = accesses(way.partial());
+            at = channel.access(at, place.position, n, &mut self.counters);
+            self.counters.dram_read_bytes += u64::from(n * self.access_bytes);
+        }
+        channel.access(at, place.position, accesses(dirty), &mut self.counters);
+        self.counters.dram_write_bytes += u64::from(bytes(dirty));
+    }
+
+    /// Brings what is written to its home: when it has passed the port there, and how long the answer takes back.
+    /// Copies of the sectors end.
+    fn bring_home(&mut self, near: usize, place: &Place, ask: &Ask, lookups: u64) -> (Cycle, u64) {
+        let home = place.home as usize;
+        let start = self.look_up(near, ask.at, ask.sectors);
+        if near == home {
+            let copied = match self.slices[home].tags.find(place.set, ask.line) {
+                Some(at) => self.slices[home].tags.way(at).state & COPIED != 0,
+                None => true,
+            };
+            if copied && self.slices.len() > 1 {
+                self.end_copy(1 - home, place, ask);
+            }
+            return (start, 0);
+        }
+        self.count(lookups, lookups);
+        self.counters.l2_far_sectors += lookups;
+        self.end_copy(near, place, ask);
+        let there = self.slices[near].link.take(start + self.latency, MESSAGE + bytes(ask.sectors))
+            + self.far_latency;
+        (self.look_up(home, there, ask.sectors), self.far_latency)
+    }
+
+    fn end_copy(&mut self, half: usize, place: &Place, ask: &Ask) {
+        let tags = &mut self.slices[half].tags;
+        if let Some(at) = tags.find(place.set, ask.line) {
+            tags.way(at).clear(VALID, ask.sectors);
+        }
+    }
+
+    /// Writes sectors at their home.
+    fn write(&mut self, place: &Place, ask: &Ask, at: Cycle) {
+        let home = place.home as usize;
+        let slot = match self.slices[home].tags.touch(place.set, ask.line) {
+            Some(slot) => slot,
+            None => self.make_room(home, place, ask.line, 0, at),
+        };
+        let way = self.slices[home].tags.way(slot);
+        way.state &= !HOST;
+        way.set(DIRTY, ask.sectors);
+        if ask.whole {
+            way.set(VALID, ask.sectors);
+            way.clear(PARTIAL, ask.sectors);
+        } else {
+            way.set(PARTIAL, ask.sectors & !way.valid());
+        }
+    }
+
+    fn atomic(&mut self, near: usize, place: &Place, ask: &Ask) -> Cycle {
+        let n = ask.sectors.count_ones();
+        // Operations on one address pass one by one, and each looks its sector up.
+        let operations = u32::from(ask.operations).max(n);
+        let lookups = u64::from((n * u32::from(ask.depth)).clamp(n, operations));
+        self.counters.l2_atomic_sectors += lookups;
+        let (start, away) = self.bring_home(near, place, ask, lookups);
+        let home = place.home as usize;
+        let tags = &mut self.slices[home].tags;
+        let found = tags.touch(place.set, ask.line);
+        let mut done = start + self.latency;
+        let mut missing = ask.sectors;
+        if let Some(at) = found {
+            let way = tags.way(at);
+            missing = ask.sectors & !way.valid();
+            if missing != ask.sectors {
+                done = done.later(way.ready);
+            }
+        }
+        self.count(lookups, lookups - u64::from(missing.count_ones()));
+        if missing != 0 {
+            done = done.later(self.fill(home, place, ask.line, missing, done, found, 0));
+        }
+        self.write(place, &Ask { whole: true, ..*ask }, done);
+        self.slices[home].unit.take(done, operations) + away
+    }
+
+    /// A copy from the host leaves a line here.
+    pub fn host_write(&mut self, line: u64, sectors: u8) {
+        let place = self.map.place(line);
+        let home = place.home as usize;
+        let whole = Ask {
+            at: Cycle(0),
+            line,
+            sectors,
+            kind: RequestKind::Store,
+            whole: true,
+            depth: 1,
+            operations: 1,
+        };
+        if self.slices.len() > 1 {
+            self.end_copy(1 - home, &place, &whole);
+        }
+        let slot = match self.slices[home].tags.touch(place.set, line) {
+            Some(slot) => slot,
+            // Write-backs of earlier copies happen while the host copies: they cost launches nothing.
+            None => self.slices[home].tags.allocate(place.set, line, HOST).0,
+        };
+        let way = self.slices[home].tags.way(slot);
+        way.set(VALID, sectors);
+        way.set(DIRTY, sectors);
+    }
+
+    /// Forgets all lines, as if they had been written back, and who uses what when.
+    pub fn clear(&mut self) {
+        for slice in &mut self.slices {
+            slice.tags.clear();
+            slice.port.clear();
+            slice.unit.clear();
+            slice.link.clear();
+        }
+        self.channels.iter_mut().for_each(dram::Channel::clear);
+    }
+}

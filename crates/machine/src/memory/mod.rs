@@ -1,0 +1,217 @@
+//! Memory behind the SMs, put together: GPCs, crossbar, second-level cache, DRAM.
+//!
+//! Works at exchange points, in three steps, each over parts that do not know each other: GPCs send, pairs of slices
+//! serve, GPCs receive. Between steps requests are in the order (cycle, GPC, SM, sequence), whatever the number of host
+//! threads.
+
+#[cfg(test)]
+pub mod harness;
+#[cfg(test)]
+pub mod testing;
+#[cfg(test)]
+mod tests;
+
+use crate::config::Config;
+use crate::counters::Counters;
+use crate::gpc::{Gpc, SharedTlb};
+use crate::l2::{Map, Pair};
+use crate::ports::{Request, Response};
+use crate::units::{Cycle, LINE, SECTOR, SECTORS};
+use crate::workers::Workers;
+
+/// Requests of an exchange from which on host threads share the work: fewer are done before they have started.
+const WORTH_SHARING: usize = 256;
+
+/// A pair of slices and its list of packets in an exchange.
+#[derive(Debug)]
+struct Part {
+    pair: Pair,
+    /// Cycle, GPC and number of each packet, in one key.
+    order: Vec<u64>,
+    anything: bool,
+}
+
+/// All memory behind the SMs of a machine.
+#[derive(Debug)]
+pub struct System {
+    map: Map,
+    gpcs: Vec<Gpc>,
+    parts: Vec<Part>,
+    tlb: SharedTlb,
+    /// Bytes of the second-level cache.
+    l2_bytes: u64,
+    busy_until: Cycle,
+}
+
+impl Part {
+    /// Serves what the GPCs sent here.
+    fn serve(&mut self, number: usize, gpcs: &[Gpc]) {
+        self.order.clear();
+        let mut first = Cycle::NEVER;
+        for gpc in gpcs {
+            for &n in gpc.packets_for(number) {
+                first = Cycle(first.0.min(gpc.packet(n).at.0));
+            }
+        }
+        for (g, gpc) in gpcs.iter().enumerate() {
+            for &n in gpc.packets_for(number) {
+                let after = gpc.packet(n).at - first;
+                self.order.push(after.min(u64::from(u32::MAX)) << 32 | (g as u64) << 24 | u64::from(n));
+            }
+        }
+        self.order.sort_unstable();
+        for &key in &self.order {
+            let (g, n) = ((key >> 24) as usize & 0xff, key as u32 & 0xff_ffff);
+            let gpc = &gpcs[g];
+            gpc.answer(n, self.pair.serve(gpc.half, gpc.packet(n)));
+        }
+        self.anything |= !self.order.is_empty();
+    }
+}
+
+impl System {
+    pub fn new(config: &Config) -> System {
+        let map = Map::new(&config.l2, &config.dram);
+        let mut first = 0;
+        let gpcs = (0..config.tpcs.len())
+            .map(|n| {
+                let gpc = Gpc::new(config, n, first);
+                first = gpc.sms().end;
+                gpc
+            })
+            .collect();
+        let parts = (0..map.pairs())
+            .map(|n| Part {
+                pair: Pair::new(map, &config.l2, &config.dram, n),
+                order: Vec::new(),
+                anything: false,
+            })
+            .collect();
+        let lines = u64::from(config.l2.slices) * u64::from(config.l2.sets) * u64::from(config.l2.ways);
+        System {
+            map,
+            gpcs,
+            parts,
+            tlb: SharedTlb::new(&config.gpc),
+            l2_bytes: lines * LINE,
+            busy_until: Cycle(0),
+        }
+    }
+
+    /// Takes the SMs' requests up to cycle `until`, a list an SM in the order of cycles, and adds their answers to the
+    /// SMs' lists, which are left in the order of cycles.
+    pub fn exchange(
+        &mut self,
+        workers: &Workers,
+        outboxes: &mut [Vec<Request>],
+        inboxes: &mut [Vec<Response>],
+        until: Cycle,
+    ) {
+        let requests: usize = outboxes.iter().map(Vec::len).sum();
+        if requests == 0 {
+            return;
+        }
+        let last = if workers.threads() == 1 || requests < WORTH_SHARING {
+            self.alone(outboxes, inboxes, until)
+        } else {
+            self.shared(workers, outboxes, inboxes, until)
+        };
+        self.busy_until = self.busy_until.later(last);
+        for gpc in &mut self.gpcs {
+            gpc.enter_walked(&mut self.tlb);
+        }
+    }
+
+    fn alone(&mut self, outboxes: &mut [Vec<Request>], inboxes: &mut [Vec<Response>], until: Cycle) -> Cycle {
+        for gpc in &mut self.gpcs {
+            let sms = gpc.sms();
+            gpc.send(&mut outboxes[sms], &self.tlb, &self.map);
+        }
+        for (n, part) in self.parts.iter_mut().enumerate() {
+            part.serve(n, &self.gpcs);
+        }
+        let receive = |gpc: &mut Gpc| {
+            let sms = gpc.sms();
+            gpc.receive(&mut inboxes[sms], until)
+        };
+        self.gpcs.iter_mut().map(receive).max().unwrap_or_default()
+    }
+
+    fn shared(
+        &mut self,
+        workers: &Workers,
+        outboxes: &mut [Vec<Request>],
+        inboxes: &mut [Vec<Response>],
+        until: Cycle,
+    ) -> Cycle {
+        let (tlb, map) = (&self.tlb, &self.map);
+        let mut sides: Vec<(&mut Gpc, &mut [Vec<Request>])> = Vec::with_capacity(self.gpcs.len());
+        let mut rest = outboxes;
+        for gpc in &mut self.gpcs {
+            let (own, others) = rest.split_at_mut(gpc.sms().len());
+            sides.push((gpc, own));
+            rest = others;
+        }
+        workers.each(&mut sides, |_, (gpc, own)| gpc.send(own, tlb, map));
+        let gpcs = &self.gpcs;
+        workers.each(&mut self.parts, |n, part| part.serve(n, gpcs));
+        let mut sides: Vec<(&mut Gpc, &mut [Vec<Response>], Cycle)> = Vec::with_capacity(self.gpcs.len());
+        let mut rest = inboxes;
+        for gpc in &mut self.gpcs {
+            let (own, others) = rest.split_at_mut(gpc.sms().len());
+            sides.push((gpc, own, Cycle(0)));
+            rest = others;
+        }
+        workers.each(&mut sides, |_, (gpc, own, last)| *last = gpc.receive(own, until));
+        sides.iter().map(|side| side.2).max().unwrap_or_default()
+    }
+
+    /// SMs that it serves.
+    pub fn sms(&self) -> usize {
+        self.gpcs.last().map_or(0, |g| g.sms().end)
+    }
+
+    /// When the last answer so far reaches its SM.
+    pub fn busy_until(&self) -> Cycle {
+        self.busy_until
+    }
+
+    /// What was counted since the last reset.
+    pub fn counters(&self) -> Counters {
+        let mut sum = Counters::default();
+        self.gpcs.iter().for_each(|g| sum.add(&g.counters));
+        self.parts.iter().for_each(|p| sum.add(&p.pair.counters));
+        sum
+    }
+
+    pub fn reset_counters(&mut self) {
+        self.gpcs.iter_mut().for_each(|g| g.counters = Counters::default());
+        self.parts.iter_mut().for_each(|p| p.pair.counters = Counters::default());
+    }
+
+    /// Cold caches: everything is written back and forgotten, translations too. Nothing may be under way.
+    pub fn flush(&mut self) {
+        self.gpcs.iter_mut().for_each(Gpc::clear);
+        for part in &mut self.parts {
+            if std::mem::take(&mut part.anything) {
+                part.pair.clear();
+            }
+        }
+        self.tlb.clear();
+        self.busy_until = Cycle(0);
+    }
+
+    /// A copy from the host to device memory passes through the second-level cache and leaves lines there.
+    pub fn host_write(&mut self, address: u64, bytes: u64) {
+        // What does not fit in the end need not come in.
+        let kept = bytes.min(self.l2_bytes);
+        let (start, end) = (address + (bytes - kept), address + bytes);
+        for line in start / LINE..end.div_ceil(LINE) {
+            let sector = |n: u32| line * LINE + u64::from(n) * SECTOR;
+            let sectors = (0..SECTORS).filter(|&n| sector(n) + SECTOR > start && sector(n) < end);
+            let part = &mut self.parts[self.map.pair(line) as usize];
+            part.pair.host_write(line, sectors.fold(0, |all, n| all | 1 << n));
+            part.anything = true;
+        }
+    }
+}

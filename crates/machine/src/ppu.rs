@@ -1,0 +1,351 @@
+//! A whole processor: SMs that run on their own between exchange points, and all that is between them.
+
+use crate::Config;
+use crate::command::{Command, Task};
+use crate::counters::Counters;
+use crate::distribution::Occupancy;
+use crate::front::Front;
+use crate::memory;
+use crate::ports::{CtaEnd, CtaStart, Request, Response};
+use crate::sm::code::Code;
+use crate::sm::{Context, Failure, Sm, Work};
+use crate::stall::{STALLS, StallCycles};
+use crate::units::{Cycle, SmId};
+use crate::workers::Workers;
+use isa::image::Image;
+use simt::{Launch, Memory};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Where code, constants and local memory lie as caches see them: above all addresses that programs have.
+const CODE_BASE: u64 = 1 << 52;
+const CONSTANT_BASE: u64 = 1 << 53;
+const LOCAL_BASE: u64 = 1 << 54;
+
+/// How a launch is run.
+#[derive(Clone, Copy, Default)]
+pub struct RunOptions<'a> {
+    /// Host threads; at least one.
+    pub threads: usize,
+    /// Warp instructions after which the launch is ended.
+    pub max_instructions: Option<u64>,
+    /// Set from elsewhere to end the launch.
+    pub cancel: Option<&'a AtomicBool>,
+    /// Counts simulated cycles and CTAs that are done, for whoever watches.
+    pub cycles_done: Option<&'a AtomicU64>,
+    pub ctas_done: Option<&'a AtomicU64>,
+    /// Takes what the kernel prints, in the order of CTAs.
+    pub print: Option<&'a (dyn Fn(&[u8]) + Sync)>,
+}
+
+/// What a launch did.
+#[derive(Clone, Debug)]
+pub struct Timed {
+    /// From the launch's command to its completion.
+    pub cycles: u64,
+    pub counters: Counters,
+    /// Warp-cycles by reason, for every instruction.
+    pub stalls: Vec<StallCycles>,
+    pub occupancy: Occupancy,
+}
+
+/// Why a launch ended early.
+#[derive(Clone, Debug)]
+pub enum Stopped {
+    Fault(Failure),
+    TooLong,
+    Cancelled,
+    /// The machine cannot take it, in words.
+    Refused(String),
+    /// Nothing can happen any more; what the warps wait for, in words.
+    Stuck(String),
+}
+
+/// An SM at work.
+struct Part<'l> {
+    sm: Sm,
+    work: Work<'l>,
+}
+
+/// A processor, from the push buffer to DRAM. Its caches stay as launches leave them.
+pub struct Ppu {
+    config: Arc<Config>,
+    sms: Vec<Sm>,
+    memory: memory::System,
+    front: Front,
+    now: Cycle,
+    launches: u64,
+}
+
+impl Ppu {
+    pub fn new(config: Config) -> Ppu {
+        let sms = (0..config.sms() as u16).map(|n| Sm::new(SmId(n), &config)).collect();
+        Ppu {
+            sms,
+            memory: memory::System::new(&config),
+            front: Front::new(&config),
+            now: Cycle(0),
+            launches: 0,
+            config: Arc::new(config),
+        }
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Cold caches.
+    pub fn flush(&mut self) {
+        self.memory.flush();
+        for sm in &mut self.sms {
+            sm.flush();
+        }
+    }
+
+    /// The host wrote to device memory.
+    pub fn host_write(&mut self, address: u64, bytes: u64) {
+        self.memory.host_write(address, bytes);
+    }
+
+    /// Runs a launch to its end.
+    pub fn launch(
+        &mut self,
+        launch: &Launch,
+        image: &Image,
+        memory: &Memory,
+        options: &RunOptions<'_>,
+    ) -> Result<Timed, Stopped> {
+        let function = launch.kernel().function();
+        let code = Code::new(image, function.registers, &self.config.sm);
+        self.launches += 1;
+        let contexts = Arc::new(vec![Context {
+            launch,
+            memory,
+            image,
+            code,
+            grid_id: self.launches,
+            local_base: LOCAL_BASE,
+            local_stride: u64::from(launch.local_bytes()).next_multiple_of(128) * 32,
+        }]);
+        let task = Task {
+            launch: 0,
+            priority: 0,
+            ctas: launch.ctas(),
+            threads: launch.threads(),
+            registers: function.registers,
+            shared_bytes: launch.shared_bytes,
+            barriers: 1,
+        };
+        let occupancy = Occupancy::new(&self.config.sm, &task, 0);
+        let start = self.now;
+        self.memory.reset_counters();
+        let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.sms.len());
+        for mut sm in self.sms.drain(..) {
+            sm.begin_launch(&contexts[0].code, CODE_BASE, CONSTANT_BASE, occupancy.shared_split);
+            parts.push(Part { sm, work: Work { contexts: contexts.clone(), ctas: Vec::new() } });
+        }
+        let sms = parts.len();
+        let mut words = Vec::new();
+        Command::Launch(task).encode(&mut words);
+        let submitted = self.front.submit(start, &words);
+        let mut run = Run {
+            config: &self.config,
+            memory: &mut self.memory,
+            front: &mut self.front,
+            device: memory,
+            options,
+            parts,
+            is_active: vec![false; sms],
+            outboxes: vec![Vec::new(); sms],
+            inboxes: vec![Vec::new(); sms],
+            ends: Vec::new(),
+            starts: Vec::new(),
+            printer: Printer::default(),
+        };
+        let outcome = match submitted {
+            Ok(()) => Workers::with(options.threads.max(1), |workers| run.finish(workers, start)),
+            Err(full) => Err(Stopped::Refused(full.to_string())),
+        };
+        let mut timed = Timed { cycles: 0, counters: run.memory.counters(), stalls: Vec::new(), occupancy };
+        timed.stalls.resize(contexts[0].code.len(), [0; STALLS]);
+        if let Some(print) = options.print {
+            run.printer.waiting.values().for_each(|text| print(text));
+        }
+        for part in run.parts {
+            part.sm.add_to(&mut timed.counters, &mut timed.stalls);
+            self.sms.push(part.sm);
+        }
+        let end = outcome?;
+        timed.cycles = end - start;
+        self.now = end;
+        Ok(timed)
+    }
+}
+
+/// A launch under way.
+struct Run<'l, 'p> {
+    config: &'p Config,
+    memory: &'p mut memory::System,
+    front: &'p mut Front,
+    device: &'l Memory,
+    options: &'p RunOptions<'p>,
+    parts: Vec<Part<'l>>,
+    /// SMs that have something to do or to send.
+    is_active: Vec<bool>,
+    outboxes: Vec<Vec<Request>>,
+    inboxes: Vec<Vec<Response>>,
+    /// CTAs that ended, those among them that end after the exchange point too.
+    ends: Vec<CtaEnd>,
+    starts: Vec<CtaStart>,
+    printer: Printer,
+}
+
+/// Hands over what CTAs print in the order of their numbers.
+#[derive(Default)]
+struct Printer {
+    waiting: std::collections::BTreeMap<u64, Vec<u8>>,
+}
+
+impl Run<'_, '_> {
+    /// Runs from exchange point to exchange point; the cycle at which the launch has ended.
+    fn finish(&mut self, workers: &Workers, start: Cycle) -> Result<Cycle, Stopped> {
+        let quantum = u64::from(self.config.quantum.max(1));
+        let mut until = Cycle((start.0 / quantum + 1) * quantum);
+        // The launch can have ended while answers to its stores are still on their way.
+        let mut finished = None;
+        loop {
+            self.run_sms(workers, until);
+            self.exchange(workers, until)?;
+            finished = self.front.finished().last().map(|&(_, at)| at).or(finished);
+            if let Some(at) = finished
+                && self.is_quiet()
+            {
+                return Ok(at);
+            }
+            self.watch(until - start)?;
+            // The next exchange point; cycles in which nobody acts are skipped.
+            let next = self.next_event().ok_or_else(|| Stopped::Stuck(self.waiting()))?;
+            until = Cycle((next.0.max(until.0) / quantum + 1) * quantum);
+        }
+    }
+
+    fn run_sms(&mut self, workers: &Workers, until: Cycle) {
+        let is_active = &self.is_active;
+        let mut due: Vec<&mut Part<'_>> = self
+            .parts
+            .iter_mut()
+            .zip(is_active)
+            .filter(|(part, active)| **active && part.sm.next_event().is_some_and(|at| at < until))
+            .map(|(part, _)| part)
+            .collect();
+        workers.each(&mut due, |_, part| part.sm.run(&mut part.work, until));
+    }
+
+    /// Everything changes hands in the order (cycle, SM, sequence).
+    fn exchange(&mut self, workers: &Workers, until: Cycle) -> Result<(), Stopped> {
+        let mut failure: Option<&Failure> = None;
+        for part in &self.parts {
+            if let Some(f) = &part.sm.failure
+                && failure.is_none_or(|g| f.at < g.at)
+            {
+                failure = Some(f);
+            }
+        }
+        if let Some(f) = failure {
+            return Err(Stopped::Fault(f.clone()));
+        }
+        // Requests that leave their SM before the exchange point.
+        let mut any = false;
+        for (part, outbox) in self.parts.iter_mut().zip(&mut self.outboxes) {
+            any |= part.sm.send(until, outbox);
+        }
+        if any {
+            self.memory.exchange(workers, &mut self.outboxes, &mut self.inboxes, until);
+            for (n, (part, inbox)) in self.parts.iter_mut().zip(&mut self.inboxes).enumerate() {
+                if !inbox.is_empty() {
+                    part.sm.deliver(inbox);
+                    self.is_active[n] = true;
+                }
+            }
+        }
+        let mut logs: Vec<&mut simt::log::Log> = self
+            .parts
+            .iter_mut()
+            .zip(&self.is_active)
+            .filter(|(_, active)| **active)
+            .map(|(part, _)| &mut part.sm.log)
+            .collect();
+        simt::log::apply(self.device, &mut logs);
+        for (part, _) in self.parts.iter_mut().zip(&self.is_active).filter(|(_, active)| **active) {
+            part.sm.act_alone(&mut part.work, until);
+            part.sm.after_exchange(&mut part.work, until);
+            self.ends.append(&mut part.sm.ends);
+            for (linear, text) in part.sm.output.drain(..) {
+                self.printer.waiting.insert(linear, text);
+            }
+        }
+        self.distribute(until)
+    }
+
+    /// CTAs that ended make room for others.
+    fn distribute(&mut self, until: Cycle) -> Result<(), Stopped> {
+        self.ends.sort_by_key(|e| (e.at, e.sm));
+        let now = self.ends.partition_point(|e| e.at < until);
+        self.starts.clear();
+        self.front
+            .advance(until, &self.ends[..now], &mut self.starts)
+            .map_err(|e| Stopped::Refused(e.to_string()))?;
+        if let Some(done) = self.options.ctas_done {
+            done.fetch_add(now as u64, Ordering::Relaxed);
+        }
+        self.ends.drain(..now);
+        for start in &self.starts {
+            let n = start.sm.0 as usize;
+            self.parts[n].sm.start(*start);
+            self.is_active[n] = true;
+        }
+        Ok(())
+    }
+
+    /// The next cycle at which anything happens.
+    fn next_event(&self) -> Option<Cycle> {
+        let sms = self.parts.iter().zip(&self.is_active).filter(|(_, a)| **a);
+        let sms =
+            sms.filter_map(|(part, _)| part.sm.next_event().into_iter().chain(part.sm.next_request()).min());
+        let ends = self.ends.iter().map(|e| e.at);
+        sms.chain(ends).chain(self.front.next_event()).min()
+    }
+
+    /// What the warps of the first SM that has some wait for.
+    fn waiting(&self) -> String {
+        let part = self.parts.iter().find(|p| !p.sm.is_idle());
+        part.map_or_else(|| "no SM has a warp".to_owned(), |p| p.sm.waiting())
+    }
+
+    /// No SM does anything, and nothing is under way.
+    fn is_quiet(&self) -> bool {
+        self.ends.is_empty()
+            && self
+                .parts
+                .iter()
+                .zip(&self.is_active)
+                .all(|(part, a)| !a || (part.sm.is_idle() && part.sm.next_request().is_none()))
+    }
+
+    /// Tells whoever watches how far it is, and stops when asked to.
+    fn watch(&mut self, cycles: u64) -> Result<(), Stopped> {
+        if let Some(done) = self.options.cycles_done {
+            done.store(cycles, Ordering::Relaxed);
+        }
+        if self.options.cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
+            return Err(Stopped::Cancelled);
+        }
+        if let Some(limit) = self.options.max_instructions {
+            let executed: u64 = self.parts.iter().map(|p| p.sm.issued()).sum();
+            if executed > limit {
+                return Err(Stopped::TooLong);
+            }
+        }
+        Ok(())
+    }
+}

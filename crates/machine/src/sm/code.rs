@@ -1,0 +1,384 @@
+//! A kernel's instructions as the scheduler sees them: what each waits for, which pipe it takes, how long it lasts.
+
+use super::spec::Spec;
+use isa::field::{Cache, Field, Order};
+use isa::image::Image;
+use isa::{Effects, Inst, Op, Operand, Pred, Reg, Role, UReg, Unit};
+
+/// Kinds of instructions that compete for pipes. A pipe runs one or more of them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Class {
+    Alu,
+    Fma,
+    Imad,
+    Half,
+    Fp64,
+    Xu,
+    Uniform,
+    Branch,
+    Misc,
+    Tensor,
+    /// Through the queue for global and local memory.
+    Global,
+    /// Through the queue for shared memory and shuffles.
+    Shared,
+    /// Constants by register.
+    Constant,
+    Tex,
+}
+
+/// Number of classes.
+pub const CLASSES: usize = 14;
+
+impl Class {
+    pub const ALL: [Class; CLASSES] = [
+        Class::Alu,
+        Class::Fma,
+        Class::Imad,
+        Class::Half,
+        Class::Fp64,
+        Class::Xu,
+        Class::Uniform,
+        Class::Branch,
+        Class::Misc,
+        Class::Tensor,
+        Class::Global,
+        Class::Shared,
+        Class::Constant,
+        Class::Tex,
+    ];
+
+    /// The name in configurations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Alu => "alu",
+            Class::Fma => "fma",
+            Class::Imad => "imad",
+            Class::Half => "half",
+            Class::Fp64 => "fp64",
+            Class::Xu => "xu",
+            Class::Uniform => "uniform",
+            Class::Branch => "branch",
+            Class::Misc => "misc",
+            Class::Tensor => "tensor",
+            Class::Global => "global",
+            Class::Shared => "shared",
+            Class::Constant => "constant",
+            Class::Tex => "tex",
+        }
+    }
+}
+
+/// What the core does with an instruction beyond executing it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    /// A result after a latency known at issue.
+    Fixed,
+    /// May go elsewhere.
+    Branch,
+    Exit,
+    Barrier,
+    /// Through the load-store unit.
+    Load,
+    Store,
+    Atomic,
+    Reduction,
+    /// Between lanes, by the load-store unit's data path.
+    Shuffle,
+    Prefetch,
+    /// A constant by register.
+    Constant,
+    Membar,
+    /// Forgets the first-level cache.
+    Invalidate,
+    Sleep,
+    /// Calls the system.
+    System,
+}
+
+/// Who a result is waited for as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Producer {
+    /// A pipe of fixed latency.
+    Fixed = 0,
+    Long = 1,
+    Short = 2,
+    /// A multiply-add pipe: other pipes get its results later.
+    Fma = 3,
+}
+
+/// No constant operand.
+pub const NO_CONSTANT: u32 = u32::MAX;
+
+/// One instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    /// First of its places on the scoreboard in `Code::places`: those it writes, then those it reads.
+    first: u32,
+    writes: u8,
+    reads: u8,
+    pub class: Class,
+    pub kind: Kind,
+    pub producer: Producer,
+    /// Cycles until registers, and predicates, can be used.
+    pub latency: u16,
+    pub predicate_latency: u16,
+    pub guard_latency: u16,
+    /// How many of the writes are registers, and predicates; the others are predicates as guards.
+    pub registers: u8,
+    pub predicates: u8,
+    /// Runs in a multiply-add pipe.
+    pub is_fma: bool,
+    /// Cycles that reading operands takes beyond the first, because they share banks.
+    pub conflicts: u8,
+    /// 32-bit registers a lane that a memory operation moves.
+    pub words: u8,
+    /// Bank and offset of a constant operand.
+    pub bank: u8,
+    pub constant: u32,
+    pub cache: Cache,
+}
+
+/// A kernel's instructions.
+pub struct Code {
+    timings: Vec<Timing>,
+    places: Vec<u16>,
+    /// Places of a warp's scoreboard.
+    pub scoreboard: usize,
+}
+
+/// Scoreboard places: predicates as operands, predicates as guards, uniform registers, registers.
+const PREDICATES: u16 = 0;
+const GUARDS: u16 = 8;
+const UNIFORMS: u16 = 16;
+const REGISTERS: u16 = 80;
+
+fn class(i: &Inst) -> Class {
+    match i.op.row().unit {
+        Unit::Alu => Class::Alu,
+        Unit::Fma => Class::Fma,
+        Unit::Imad => Class::Imad,
+        Unit::Half => Class::Half,
+        Unit::Fp64 => Class::Fp64,
+        Unit::Xu => Class::Xu,
+        Unit::Uniform => Class::Uniform,
+        Unit::Const => Class::Constant,
+        Unit::Tex => Class::Tex,
+        Unit::Branch => Class::Branch,
+        Unit::Misc => Class::Misc,
+        Unit::Lsu => match i.op {
+            Op::Lds | Op::Sts | Op::Atoms | Op::Shfl => Class::Shared,
+            _ => Class::Global,
+        },
+    }
+}
+
+fn kind(i: &Inst) -> Kind {
+    let effects = i.op.row().effects;
+    match i.op {
+        Op::Ldg | Op::Lds | Op::Ldl | Op::Ld => Kind::Load,
+        Op::Stg | Op::Sts | Op::Stl | Op::St => Kind::Store,
+        Op::Atomg | Op::Atoms | Op::Atom => Kind::Atomic,
+        Op::Redg | Op::Red => Kind::Reduction,
+        Op::Shfl => Kind::Shuffle,
+        Op::Cctl => Kind::Prefetch,
+        Op::Ldc => Kind::Constant,
+        Op::Membar => Kind::Membar,
+        Op::CctlIvall => Kind::Invalidate,
+        Op::Bar => Kind::Barrier,
+        Op::Exit => Kind::Exit,
+        Op::Nanosleep => Kind::Sleep,
+        Op::Syscall => Kind::System,
+        _ if effects.has(Effects::JUMPS) => Kind::Branch,
+        Op::Bsync | Op::Warpsync | Op::Yield => Kind::Branch,
+        _ => Kind::Fixed,
+    }
+}
+
+fn is_fma(i: &Inst) -> bool {
+    matches!(i.op.row().unit, Unit::Fma | Unit::Imad | Unit::Half)
+}
+
+/// Latency of registers, of predicates, and what waiting for them is called.
+fn latency(i: &Inst, spec: &Spec) -> (u32, u32, Producer) {
+    let l = &spec.latency;
+    let fixed = |n: u32| (n, l.predicate, if is_fma(i) { Producer::Fma } else { Producer::Fixed });
+    let short = |n: u32| (n, n, Producer::Short);
+    match i.op {
+        Op::Vote | Op::Elect | Op::Actmask => (l.vote, l.vote, Producer::Fixed),
+        Op::S2r => short(l.special_register),
+        Op::S2ur => short(l.special_register),
+        Op::R2ur => short(l.uniform_crossing),
+        Op::ImadWide => fixed(l.imad_wide),
+        _ => match i.op.row().unit {
+            Unit::Alu => fixed(l.alu),
+            Unit::Fma => fixed(l.fma),
+            Unit::Imad => fixed(l.imad),
+            Unit::Half => fixed(l.half),
+            Unit::Fp64 => (l.fp64, l.fp64, Producer::Fixed),
+            Unit::Xu => short(l.xu),
+            Unit::Uniform => fixed(l.uniform),
+            Unit::Branch | Unit::Misc => fixed(l.alu),
+            Unit::Lsu if i.op == Op::Shfl || matches!(i.op, Op::Lds | Op::Atoms) => (0, 0, Producer::Short),
+            Unit::Const => (0, 0, Producer::Short),
+            Unit::Lsu | Unit::Tex => (0, 0, Producer::Long),
+        },
+    }
+}
+
+/// Extra cycles for reading operands: the reads of the fullest bank beyond its ports. What the reuse cache holds is not
+/// read again: a source that the instruction before marked, in the same place.
+fn conflicts(i: &Inst, before: Option<&Inst>, spec: &Spec) -> u32 {
+    let banks = spec.register_banks.max(1);
+    let mut reads = [0u32; 16];
+    for (n, s) in i.src.iter().enumerate() {
+        let Operand::Reg(r) = s.operand else { continue };
+        let kept = before.is_some_and(|b| b.src[n].reuse && b.src[n].operand == s.operand);
+        if r != Reg::RZ && !kept {
+            reads[(u32::from(r.0) % banks) as usize & 15] += 1;
+        }
+    }
+    let fullest = reads.into_iter().max().unwrap_or(0);
+    fullest.div_ceil(spec.bank_ports.max(1)).saturating_sub(1)
+}
+
+/// The constant operand of an instruction that reads one by a fixed place.
+fn constant(i: &Inst) -> Option<(u8, u32)> {
+    if matches!(i.op, Op::Uldc | Op::Uldc64) {
+        let fixed =
+            matches!(i.src[0].operand, Operand::None | Operand::UReg(UReg::URZ) | Operand::Reg(Reg::RZ));
+        return fixed.then(|| (i.field(Field::Bank) as u8, i.offset() as u32));
+    }
+    i.src.iter().find_map(|s| match s.operand {
+        Operand::Const { bank, offset } => Some((bank, u32::from(offset))),
+        _ => None,
+    })
+}
+
+/// Uniform registers that an instruction reads.
+fn uniform_reads(i: &Inst) -> impl Iterator<Item = (UReg, u32)> + '_ {
+    let sources = i.op.row().roles.iter().filter_map(|&role| match i.source(role)?.operand {
+        Operand::UReg(u) if u != UReg::URZ => Some((u, i.width(role).max(1))),
+        _ => None,
+    });
+    // An address takes a pair.
+    sources.chain(i.address_ureg().map(|u| (u, 2)))
+}
+
+/// How an access uses caches. Accesses that other SMs take part in go past the first level.
+fn cache(i: &Inst) -> Cache {
+    let fields = i.op.row().fields;
+    if fields.contains(&Field::Order) && i.get::<Order>() != Order::Weak {
+        return Cache::Cv;
+    }
+    if fields.contains(&Field::Cache) { i.get() } else { Cache::Default }
+}
+
+impl Code {
+    pub fn new(image: &Image, registers: u32, spec: &Spec) -> Code {
+        let mut code = Code {
+            timings: Vec::with_capacity(image.code.len() + 1),
+            places: Vec::new(),
+            scoreboard: usize::from(REGISTERS) + registers as usize,
+        };
+        let mut before = None;
+        for i in &image.code {
+            let timing = code.timing(i, before, spec);
+            code.timings.push(timing);
+            before = Some(i);
+        }
+        // Behind the last instruction stands the engine's guard, which faults.
+        let end = code.timing(&Inst::new(Op::Nop), None, spec);
+        code.timings.push(end);
+        code
+    }
+
+    fn timing(&mut self, i: &Inst, before: Option<&Inst>, spec: &Spec) -> Timing {
+        let first = self.places.len() as u32;
+        let limit = self.scoreboard as u16;
+        let mut registers = 0;
+        let put = |places: &mut Vec<u16>, from: u16, n: u32| {
+            for k in 0..n as u16 {
+                if from + k < limit {
+                    places.push(from + k);
+                }
+            }
+        };
+        if let Some((r, n)) = i.writes() {
+            put(&mut self.places, REGISTERS + u16::from(r.0), n);
+        }
+        if let Some((u, n)) = i.writes_uniform() {
+            put(&mut self.places, UNIFORMS + u16::from(u.0), n);
+        }
+        registers += (self.places.len() as u32 - first) as u8;
+        let mut predicates = 0;
+        for p in i.pred_writes() {
+            put(&mut self.places, PREDICATES + u16::from(p.0), 1);
+            predicates += 1;
+        }
+        for p in i.pred_writes() {
+            put(&mut self.places, GUARDS + u16::from(p.0), 1);
+        }
+        let writes = (self.places.len() as u32 - first) as u8;
+        for (r, n) in i.reads() {
+            put(&mut self.places, REGISTERS + u16::from(r.0), n);
+        }
+        for (u, n) in uniform_reads(i) {
+            put(&mut self.places, UNIFORMS + u16::from(u.0), n);
+        }
+        // The guard comes first.
+        let guard = u32::from(i.guard.pred != Pred::PT);
+        for (k, p) in i.pred_reads().enumerate() {
+            let first = if (k as u32) < guard { GUARDS } else { PREDICATES };
+            put(&mut self.places, first + u16::from(p.0), 1);
+        }
+        let reads = (self.places.len() as u32 - first) as u8 - writes;
+        let (latency, predicate_latency, producer) = latency(i, spec);
+        let moved = i.op.row().roles.iter().find(|r| matches!(r, Role::DW | Role::CW | Role::DT | Role::CT));
+        let operand = constant(i);
+        Timing {
+            first,
+            writes,
+            reads,
+            class: class(i),
+            kind: kind(i),
+            producer,
+            latency: latency as u16,
+            predicate_latency: predicate_latency as u16,
+            guard_latency: (predicate_latency + spec.latency.guard.saturating_sub(spec.latency.predicate))
+                as u16,
+            registers,
+            predicates,
+            is_fma: is_fma(i),
+            conflicts: conflicts(i, before, spec) as u8,
+            words: moved.map_or(1, |&r| i.width(r)) as u8,
+            bank: operand.map_or(if i.op == Op::Ldc { i.field(Field::Bank) as u8 } else { 0 }, |c| c.0),
+            constant: operand.map_or(NO_CONSTANT, |c| c.1),
+            cache: cache(i),
+        }
+    }
+
+    #[inline(always)]
+    pub fn timing_of(&self, pc: u32) -> &Timing {
+        &self.timings[pc as usize]
+    }
+
+    /// Places that an instruction writes, then those that it reads.
+    #[inline(always)]
+    pub fn places(&self, t: &Timing) -> (&[u16], &[u16]) {
+        let first = t.first as usize;
+        let (w, r) = (t.writes as usize, t.reads as usize);
+        (&self.places[first..first + w], &self.places[first + w..first + w + r])
+    }
+
+    pub fn len(&self) -> usize {
+        self.timings.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.timings.is_empty()
+    }
+}

@@ -1,0 +1,268 @@
+//! Constant caches of an SM: when a constant operand can be read, and when a constant load has its result.
+//!
+//! Operands `c[bank][offset]` have a cache in each sub-core, checked before an instruction issues. Loads by register have one in
+//! the SM; lanes that read different places are served place by place, and a load waits for one missing line at a time.
+
+mod spec;
+#[cfg(test)]
+mod tests;
+
+pub use spec::Spec;
+
+use super::fetch::Fetched;
+use super::tags::Tags;
+use crate::counters::Counters;
+use crate::ports::{Request, RequestKind, Response};
+use crate::server::Line;
+use crate::units::{Cycle, LINE, SECTOR, SmId, Token};
+
+/// Bytes of a constant bank, as a shift.
+const BANK_SHIFT: u32 = 16;
+/// Places that the lanes of a load can read.
+const PLACES: usize = 32;
+
+/// A line on its way, and who waits for it.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    line: u64,
+    /// Sub-cores with instructions that need it as an operand, a bit each.
+    operands: u16,
+    /// A load needs it.
+    load: bool,
+}
+
+/// A load at its work: it reads the lines of its places in their order, and waits at each one that is not there.
+#[derive(Clone, Copy, Debug)]
+struct Load {
+    owner: u64,
+    /// When all that it has read was there, and the cycles from then to the result.
+    ready: Cycle,
+    rest: u64,
+    lines: [u64; PLACES],
+    /// Lines in all, and lines read.
+    len: u8,
+    read: u8,
+}
+
+#[derive(Clone, Debug)]
+pub struct Constants {
+    sm: SmId,
+    /// Address of bank 0.
+    base: u64,
+    /// Bytes of a line, as a shift.
+    shift: u32,
+    operands: Vec<Tags>,
+    loads: Tags,
+    shared: Tags,
+    /// The load unit.
+    unit: Line,
+    flights: Vec<Flight>,
+    waiting: Vec<Load>,
+    load_latency: u64,
+    replay_latency: u64,
+    place_interval: u64,
+    shared_latency: u64,
+}
+
+impl Constants {
+    pub fn new(spec: &Spec, sm: SmId, sub_cores: u32) -> Constants {
+        let operands = Tags::new(spec.operand_bytes / spec.line_bytes, spec.operand_ways);
+        Constants {
+            sm,
+            base: 0,
+            shift: spec.line_bytes.trailing_zeros(),
+            operands: vec![operands; sub_cores as usize],
+            loads: Tags::new(spec.load_bytes / spec.line_bytes, spec.load_ways),
+            shared: Tags::new(spec.shared_bytes / spec.line_bytes, spec.shared_ways),
+            unit: Line::default(),
+            flights: Vec::new(),
+            waiting: Vec::new(),
+            load_latency: spec.load_latency.into(),
+            replay_latency: spec.replay_latency.into(),
+            place_interval: spec.place_interval.into(),
+            shared_latency: spec.shared_latency.into(),
+        }
+    }
+
+    /// Bank 0 is at `base` from now on, the others follow it. Lines of other banks stay until they are replaced.
+    pub fn begin_launch(&mut self, base: u64) {
+        self.base = base;
+    }
+
+    /// Forgets all lines: other values may be at their addresses now.
+    pub fn invalidate(&mut self) {
+        self.operands.iter_mut().for_each(Tags::clear);
+        self.loads.clear();
+        self.shared.clear();
+    }
+
+    /// Number of the line with a place of a bank.
+    #[inline(always)]
+    fn line(&self, bank: u8, offset: u32) -> u64 {
+        let offset = u64::from(offset) & ((1 << BANK_SHIFT) - 1);
+        (self.base + (u64::from(bank) << BANK_SHIFT) + offset) >> self.shift
+    }
+
+    /// When an instruction with a constant operand can issue on a sub-core. After `Pending` the core asks again when
+    /// an answer came.
+    #[inline]
+    pub fn operand(
+        &mut self,
+        now: Cycle,
+        sub_core: u32,
+        bank: u8,
+        offset: u32,
+        out: &mut Vec<Request>,
+        counters: &mut Counters,
+    ) -> Fetched {
+        let line = self.line(bank, offset);
+        match self.operands[sub_core as usize].find(line) {
+            Some(ready) => {
+                counters.constant_requests += 1;
+                Fetched::At(now.later(ready))
+            }
+            None => self.operand_miss(now, sub_core, line, out, counters),
+        }
+    }
+
+    #[inline(never)]
+    fn operand_miss(
+        &mut self,
+        now: Cycle,
+        sub_core: u32,
+        line: u64,
+        out: &mut Vec<Request>,
+        counters: &mut Counters,
+    ) -> Fetched {
+        if self.shared.find(line).is_some() {
+            counters.constant_requests += 1;
+            counters.constant_misses += 1;
+            let at = now + self.shared_latency;
+            self.operands[sub_core as usize].insert(line, at);
+            return Fetched::At(at);
+        }
+        // Asked again by another warp, or by this one after an answer for someone else: it missed once.
+        let bit = 1 << sub_core;
+        if self.flights.iter().all(|f| f.line != line || f.operands & bit == 0) {
+            counters.constant_misses += 1;
+        }
+        self.ask(now, line, bit, false, out);
+        Fetched::Pending
+    }
+
+    /// When a load by register has its result. `offsets` are the places that its lanes read, each once. After
+    /// `Pending`, `respond` names the owner.
+    pub fn load(
+        &mut self,
+        now: Cycle,
+        bank: u8,
+        offsets: &[u32],
+        owner: u64,
+        out: &mut Vec<Request>,
+        counters: &mut Counters,
+    ) -> Fetched {
+        let places = offsets.len().clamp(1, PLACES) as u64;
+        counters.constant_requests += places;
+        let start = self.unit.serve(now, places * self.place_interval);
+        let rest = self.load_latency + (places - 1) * self.replay_latency;
+        let mut load = Load { owner, ready: start, rest, lines: [0; PLACES], len: 0, read: 0 };
+        for &offset in offsets.iter().take(PLACES) {
+            let line = self.line(bank, offset);
+            if load.len == 0 || load.lines[usize::from(load.len) - 1] != line {
+                load.lines[usize::from(load.len)] = line;
+                load.len += 1;
+            }
+        }
+        if self.read(&mut load, now, out, counters) {
+            return Fetched::At(load.ready + load.rest);
+        }
+        self.waiting.push(load);
+        Fetched::Pending
+    }
+
+    /// Reads lines as far as they are there; whether that is all. Else the next one is asked for.
+    fn read(&mut self, load: &mut Load, now: Cycle, out: &mut Vec<Request>, counters: &mut Counters) -> bool {
+        while load.read < load.len {
+            let line = load.lines[usize::from(load.read)];
+            if let Some(at) = self.loads.find(line) {
+                load.ready = load.ready.later(at);
+            } else {
+                counters.constant_misses += 1;
+                if self.shared.find(line).is_none() {
+                    self.ask(now, line, 0, true, out);
+                    return false;
+                }
+                load.rest += self.shared_latency;
+                self.loads.insert(line, now);
+            }
+            load.read += 1;
+        }
+        true
+    }
+
+    /// Asks the GPC's cache for a line unless it is on its way.
+    fn ask(&mut self, now: Cycle, line: u64, operands: u16, load: bool, out: &mut Vec<Request>) {
+        if let Some(flight) = self.flights.iter_mut().find(|f| f.line == line) {
+            flight.operands |= operands;
+            flight.load |= load;
+            return;
+        }
+        self.flights.push(Flight { line, operands, load });
+        let address = line << self.shift;
+        let sectors = ((1u64 << self.shift) / SECTOR).clamp(1, LINE / SECTOR);
+        out.push(Request {
+            at: now,
+            sm: self.sm,
+            token: Token(line as u32),
+            line: address & !(LINE - 1),
+            sectors: (((1u32 << sectors) - 1) << (address % LINE / SECTOR)) as u8,
+            kind: RequestKind::Constant,
+            whole: false,
+            depth: 0,
+            operations: 0,
+        });
+    }
+
+    /// A line came: instructions that wait for operands may ask again, loads that are complete are in `done` with the
+    /// cycle of their result, others ask for their next line.
+    pub fn respond(
+        &mut self,
+        r: &Response,
+        out: &mut Vec<Request>,
+        done: &mut Vec<(u64, Cycle)>,
+        counters: &mut Counters,
+    ) {
+        let first = r.line + SECTOR * u64::from(r.sectors.trailing_zeros().min(3));
+        let line = first >> self.shift;
+        let Some(n) = self.flights.iter().position(|f| f.line == line) else { return };
+        let flight = self.flights.swap_remove(n);
+        self.shared.insert(line, r.at);
+        for (n, cache) in self.operands.iter_mut().enumerate() {
+            if flight.operands >> n & 1 != 0 {
+                cache.insert(line, r.at);
+            }
+        }
+        if !flight.load {
+            return;
+        }
+        self.loads.insert(line, r.at);
+        let mut n = 0;
+        while n < self.waiting.len() {
+            let mut load = self.waiting[n];
+            if load.lines[usize::from(load.read)] != line {
+                n += 1;
+                continue;
+            }
+            load.read += 1;
+            load.ready = load.ready.later(r.at);
+            if self.read(&mut load, r.at, out, counters) {
+                done.push((load.owner, load.ready + load.rest));
+                // The others keep their order.
+                self.waiting.remove(n);
+            } else {
+                self.waiting[n] = load;
+                n += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,606 @@
+//! The SM's loop: from one cycle in which something happens to the next.
+//!
+//! Nothing ticks. A sub-core knows the next cycle at which one of its warps could issue; the SM goes to the earliest of
+//! these and of the answers and CTAs that come from outside. Everything else that takes time is a cycle in the future.
+
+use super::code::{CLASSES, Class, Code, Kind};
+use super::constants::Constants;
+use super::fetch::Fetch;
+use super::load_store::{self, Done, LoadStore, Path};
+use super::spec::Spec;
+use super::sub_core::{Bit, SubCore};
+use super::warp::{Owner, Ready, State, UNKNOWN, WarpSlot};
+use crate::Config;
+use crate::counters::Counters;
+use crate::ports::{CtaEnd, CtaStart, Request, RequestKind, Response};
+use crate::server::Line;
+use crate::stall::{STALLS, Stall, StallCycles};
+use crate::units::{Cycle, SmId};
+use isa::image::Image;
+use simt::log::Log;
+use simt::resident::{Access, Resident};
+use simt::special::Time;
+use simt::{Fault, Launch, Memory};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Instructions of a code line.
+pub const LINE_INSTRUCTIONS: u32 = 8;
+
+/// A launch as its SMs see it.
+pub struct Context<'l> {
+    pub launch: &'l Launch,
+    pub memory: &'l Memory,
+    pub image: &'l Image,
+    pub code: Code,
+    /// Number of the grid, for programs that ask.
+    pub grid_id: u64,
+    /// Address of local memory of an SM's first warp slot, and bytes a slot.
+    pub local_base: u64,
+    pub local_stride: u64,
+}
+
+/// A CTA slot.
+pub struct CtaSlot<'l> {
+    pub resident: Resident<'l>,
+    pub context: usize,
+    pub linear: u64,
+    /// Warps that have not ended, those of them that are blocked, and those that have not left.
+    pub alive: u32,
+    pub blocked: u32,
+    pub staying: u32,
+    /// Ended barrier phases that the blocked warps have been woken for.
+    pub phases: u64,
+    /// When the last of the ended warps is gone.
+    pub end: u64,
+    pub is_used: bool,
+    pub warps: Vec<u16>,
+}
+
+/// What an SM works on: the CTAs that it holds.
+pub struct Work<'l> {
+    pub contexts: Arc<Vec<Context<'l>>>,
+    pub ctas: Vec<CtaSlot<'l>>,
+}
+
+/// How an SM's work ended early.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    pub at: Cycle,
+    pub linear: u64,
+    pub fault: Box<Fault>,
+}
+
+/// A streaming multiprocessor.
+pub struct Sm {
+    pub id: SmId,
+    pub(super) spec: Arc<Spec>,
+    pub(super) clock_mhz: u64,
+    pub(super) sms: u32,
+    pub(super) subs: Vec<SubCore>,
+    /// The warp slot of each bit of each sub-core.
+    pub(super) slot_of: Vec<[u16; 64]>,
+    pub(super) warps: Vec<WarpSlot>,
+    pub(super) load_store: LoadStore,
+    pub(super) fetch: Fetch,
+    pub(super) constants: Constants,
+    pub(super) barrier: Line,
+    /// Warps that are here, and when the first of them came.
+    pub(super) resident_warps: u32,
+    pub(super) active_since: u64,
+    pub(super) active_until: u64,
+    pub(super) issued_by_class: [u64; CLASSES],
+    /// Warp-cycles by reason, for every instruction of the code.
+    pub(super) stalls: Vec<StallCycles>,
+    pub counters: Counters,
+    /// What goes out at the next exchange.
+    pub out: Vec<Request>,
+    pub ends: Vec<CtaEnd>,
+    pub log: Log,
+    pub failure: Option<Failure>,
+    /// What came in, by cycle.
+    inbox: VecDeque<Response>,
+    starts: VecDeque<CtaStart>,
+    /// Warps that ask again after the exchange; those that must be alone then.
+    pub(super) retry: Vec<u16>,
+    /// The next cycle at which anything happens here.
+    next: u64,
+    pub(super) access: Access,
+    done: Vec<Done>,
+    constant_done: Vec<(u64, Cycle)>,
+    lines: Vec<(u32, Cycle)>,
+    /// printf text of CTAs that ended.
+    pub output: Vec<(u64, Vec<u8>)>,
+}
+
+impl Sm {
+    pub fn new(id: SmId, config: &Config) -> Sm {
+        let spec = Arc::new(config.sm.clone());
+        let sub_cores = spec.sub_cores.max(1);
+        Sm {
+            id,
+            clock_mhz: u64::from(config.clock_mhz.max(1)),
+            sms: config.sms(),
+            subs: (0..sub_cores).map(|_| SubCore::new(&spec)).collect(),
+            slot_of: vec![[0; 64]; sub_cores as usize],
+            warps: (0..spec.warps).map(|_| WarpSlot::new()).collect(),
+            load_store: LoadStore::new(id, &spec, sub_cores, spec.warps),
+            fetch: Fetch::new(&spec.fetch, id, sub_cores),
+            constants: Constants::new(&spec.constants, id, sub_cores),
+            spec,
+            barrier: Line::default(),
+            resident_warps: 0,
+            active_since: 0,
+            active_until: 0,
+            issued_by_class: [0; CLASSES],
+            stalls: Vec::new(),
+            counters: Counters::default(),
+            out: Vec::new(),
+            ends: Vec::new(),
+            log: Log::default(),
+            failure: None,
+            inbox: VecDeque::new(),
+            starts: VecDeque::new(),
+            retry: Vec::new(),
+            next: u64::MAX,
+            access: Access::default(),
+            done: Vec::new(),
+            constant_done: Vec::new(),
+            lines: Vec::new(),
+            output: Vec::new(),
+        }
+    }
+
+    /// Prepares for a launch: counters at zero, first-level caches as the driver leaves them.
+    pub fn begin_launch(&mut self, code: &Code, code_base: u64, constant_base: u64, shared_split: u32) {
+        self.counters = Counters::default();
+        self.issued_by_class = [0; CLASSES];
+        self.stalls.clear();
+        self.stalls.resize(code.len(), [0; STALLS]);
+        self.load_store.set_split(shared_split);
+        self.load_store.invalidate();
+        self.fetch.begin_launch(code_base);
+        self.constants.begin_launch(constant_base);
+    }
+
+    /// Warp-cycles by reason for every instruction.
+    pub fn stalls(&self) -> &[StallCycles] {
+        &self.stalls
+    }
+
+    // --- what comes in ------------------------------------------------------------------------------------------
+
+    /// An answer; answers come in the order of their cycles within one exchange.
+    pub fn deliver(&mut self, responses: &mut Vec<Response>) {
+        if responses.is_empty() {
+            return;
+        }
+        // Usually all are later than what is here.
+        let sorted = self.inbox.back().is_none_or(|b| b.at <= responses[0].at);
+        self.inbox.extend(responses.drain(..));
+        if !sorted {
+            self.inbox.make_contiguous().sort_by_key(|r| r.at);
+        }
+        self.next = self.next.min(self.inbox[0].at.0);
+    }
+
+    /// A CTA to start.
+    pub fn start(&mut self, start: CtaStart) {
+        let n = self.starts.partition_point(|s| s.at <= start.at);
+        self.starts.insert(n, start);
+        self.next = self.next.min(self.starts[0].at.0);
+    }
+
+    /// What the warps wait for, in words.
+    pub fn waiting(&self) -> String {
+        let mut text = format!("SM {}:", self.id.0);
+        for (n, w) in self.warps.iter().enumerate().filter(|(_, w)| w.state != State::Empty) {
+            text += &format!(" warp {n} at {:#x} {:?} since {}, {} loads;", w.pc, w.state, w.since, w.loads);
+        }
+        text
+    }
+
+    /// Moves the requests that leave before `until` to an outbox, in the order of their cycles.
+    pub fn send(&mut self, until: Cycle, outbox: &mut Vec<Request>) -> bool {
+        if self.out.is_empty() {
+            return false;
+        }
+        if !self.out.is_sorted_by_key(|r| r.at) {
+            self.out.sort_by_key(|r| r.at);
+        }
+        let now = self.out.partition_point(|r| r.at < until);
+        outbox.extend(self.out.drain(..now));
+        now > 0
+    }
+
+    /// When the next request leaves.
+    pub fn next_request(&self) -> Option<Cycle> {
+        self.out.iter().map(|r| r.at).min()
+    }
+
+    /// Instructions issued in this launch.
+    pub fn issued(&self) -> u64 {
+        self.issued_by_class.iter().sum()
+    }
+
+    /// Forgets what the first-level caches hold.
+    pub fn flush(&mut self) {
+        self.load_store.invalidate();
+        self.fetch.invalidate();
+        self.constants.invalidate();
+    }
+
+    /// Adds what this SM counted.
+    pub fn add_to(&self, counters: &mut Counters, stalls: &mut [StallCycles]) {
+        let mut own = self.counters;
+        let class = |c: Class| self.issued_by_class[c as usize];
+        own.pipe_alu = class(Class::Alu);
+        own.pipe_fma = class(Class::Fma) + class(Class::Imad);
+        own.pipe_half = class(Class::Half);
+        own.pipe_fp64 = class(Class::Fp64);
+        own.pipe_xu = class(Class::Xu);
+        own.pipe_lsu = class(Class::Global) + class(Class::Shared);
+        own.pipe_uniform = class(Class::Uniform);
+        own.pipe_branch = class(Class::Branch);
+        own.pipe_tensor = class(Class::Tensor);
+        own.pipe_tex = class(Class::Tex);
+        for (sum, own_stalls) in stalls.iter_mut().zip(&self.stalls) {
+            for (a, b) in sum.iter_mut().zip(own_stalls) {
+                *a += b;
+                own.warp_cycles += b;
+            }
+        }
+        counters.add(&own);
+    }
+
+    /// The next cycle at which something happens here; `None` when it waits for others.
+    pub fn next_event(&self) -> Option<Cycle> {
+        (self.next != u64::MAX).then_some(Cycle(self.next))
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.resident_warps == 0 && self.inbox.is_empty() && self.starts.is_empty()
+    }
+
+    // --- the loop -----------------------------------------------------------------------------------------------
+
+    /// Runs all cycles before `until`.
+    pub fn run(&mut self, work: &mut Work<'_>, until: Cycle) {
+        while self.next < until.0 && self.failure.is_none() {
+            let now = self.next;
+            let mut next = u64::MAX;
+            if self.inbox.front().is_some_and(|r| r.at.0 <= now) {
+                self.answers(work, now);
+            }
+            while self.starts.front().is_some_and(|s| s.at.0 <= now) {
+                if let Some(start) = self.starts.pop_front() {
+                    self.start_cta(work, &start, now);
+                }
+            }
+            for s in 0..self.subs.len() {
+                if self.subs[s].next <= now {
+                    self.schedule(work, s, now);
+                }
+                next = next.min(self.subs[s].next);
+            }
+            if let Some(r) = self.inbox.front() {
+                next = next.min(r.at.0);
+            }
+            if let Some(s) = self.starts.front() {
+                next = next.min(s.at.0);
+            }
+            self.next = next.max(now + 1);
+        }
+    }
+
+    fn answers(&mut self, work: &mut Work<'_>, now: u64) {
+        while let Some(r) = self.inbox.front().copied().filter(|r| r.at.0 <= now) {
+            self.inbox.pop_front();
+            match r.kind {
+                RequestKind::Instruction => {
+                    let mut lines = std::mem::take(&mut self.lines);
+                    self.fetch.respond(&r, &mut lines);
+                    for (pc, _) in lines.drain(..) {
+                        self.wake(work, now, |w| {
+                            w.state == State::Pending(Stall::NoInstruction)
+                                && w.pc / LINE_INSTRUCTIONS == pc / LINE_INSTRUCTIONS
+                        });
+                    }
+                    self.lines = lines;
+                }
+                RequestKind::Constant => {
+                    let mut done = std::mem::take(&mut self.constant_done);
+                    self.constants.respond(&r, &mut self.out, &mut done, &mut self.counters);
+                    for (owner, at) in done.drain(..) {
+                        self.complete(work, owner, at.0, now);
+                    }
+                    self.constant_done = done;
+                    self.wake(work, now, |w| w.state == State::Pending(Stall::ImcMiss));
+                }
+                _ => {
+                    let mut done = std::mem::take(&mut self.done);
+                    self.load_store.respond(&r, &mut done, &mut self.counters);
+                    for d in done.drain(..) {
+                        match d.kind {
+                            load_store::Kind::Store | load_store::Kind::Reduction => {
+                                self.acknowledge(work, d, now)
+                            }
+                            _ => self.complete(work, d.owner, d.at.0, now),
+                        }
+                    }
+                    self.done = done;
+                    for (s, sub) in self.subs.iter_mut().enumerate() {
+                        let room = self.load_store.room(s as u32, Path::Global);
+                        if sub.is_closed(Class::Global) && room != Cycle::NEVER {
+                            sub.open(Class::Global, now, room.0);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Looks again at all warps that wait for this.
+    fn wake(&mut self, work: &mut Work<'_>, now: u64, which: impl Fn(&WarpSlot) -> bool) {
+        for w in 0..self.warps.len() {
+            if which(&self.warps[w]) {
+                self.plan(work, w, now);
+            }
+        }
+    }
+
+    /// A result will be there in a cycle that is known now.
+    fn complete(&mut self, work: &mut Work<'_>, owner: u64, at: u64, now: u64) {
+        let owner = Owner::unpack(owner);
+        let n = owner.warp as usize;
+        let warp = &mut self.warps[n];
+        if warp.generation != owner.generation {
+            return;
+        }
+        for place in owner.first..owner.first + u16::from(owner.places) {
+            warp.ready[place as usize] = Ready::at(at, owner.producer);
+        }
+        warp.loads -= 1;
+        match warp.state {
+            State::Pending(Stall::LongScoreboard | Stall::ShortScoreboard) => self.plan(work, n, now),
+            State::Draining if warp.loads == 0 => self.leave(work, n, at.max(now)),
+            _ => {}
+        }
+    }
+
+    /// A store or reduction is visible to all.
+    fn acknowledge(&mut self, work: &mut Work<'_>, d: Done, now: u64) {
+        let owner = Owner::unpack(d.owner);
+        let n = owner.warp as usize;
+        let warp = &mut self.warps[n];
+        if warp.generation != owner.generation {
+            return;
+        }
+        warp.stores -= 1;
+        if warp.stores == 0 && warp.state == State::Pending(Stall::Membar) {
+            let until = d.at.0.max(now) + u64::from(self.spec.latency.membar);
+            self.charge_until(n, Stall::Membar, until);
+            self.plan(work, n, now);
+        }
+    }
+
+    /// At the exchange, when no other SM acts: warps that change what the whole machine shares.
+    pub fn act_alone(&mut self, work: &mut Work<'_>, now: Cycle) {
+        for k in 0..self.retry.len() {
+            let n = self.retry[k] as usize;
+            let warp = &mut self.warps[n];
+            let cta = &mut work.ctas[warp.cta as usize];
+            let timing = work.contexts[cta.context].code.timing_of(warp.pc);
+            if warp.state != State::Retry || timing.kind != Kind::System {
+                continue;
+            }
+            let time = Time { clock: now.0, nanoseconds: now.0 * 1000 / self.clock_mhz };
+            self.log.token = warp.cta.into();
+            match cta.resident.step_alone(warp.index as usize, time, now.0, &mut self.log) {
+                Ok(_) => {
+                    let from = now.0 + u64::from(self.spec.latency.system);
+                    self.charge_until(n, Stall::Misc, now.0);
+                    self.go_on(work, n, from, Stall::Misc, now.0);
+                    self.next = self.next.min(now.0);
+                }
+                Err(fault) => {
+                    let linear = cta.linear;
+                    self.failure = Some(Failure { at: now, linear, fault });
+                }
+            }
+        }
+    }
+
+    /// After the exchange: results of atomics go to their registers, warps that had to wait for it try again.
+    pub fn after_exchange(&mut self, work: &mut Work<'_>, now: Cycle) {
+        let ctas = &mut work.ctas;
+        self.log.answers(|answer| {
+            if let Some(cta) = ctas.get_mut(answer.token() as usize) {
+                cta.resident.deliver(&answer);
+            }
+        });
+        let mut retry = std::mem::take(&mut self.retry);
+        for n in retry.drain(..) {
+            let n = n as usize;
+            if self.warps[n].state == State::Retry {
+                self.charge_until(n, Stall::LgThrottle, now.0);
+                self.plan(work, n, now.0);
+                self.next = self.next.min(now.0);
+            }
+        }
+        self.retry = retry;
+    }
+
+    // --- one cycle of a sub-core --------------------------------------------------------------------------------
+
+    fn schedule(&mut self, work: &mut Work<'_>, s: usize, now: u64) {
+        let mut come = self.subs[s].collect(now);
+        while come != 0 {
+            let bit = Bit(come.trailing_zeros() as u8);
+            come &= come - 1;
+            let n = self.slot_of[s][bit.0 as usize] as usize;
+            let at = self.warps[n].since;
+            if at > now {
+                self.subs[s].wait(bit, at, now);
+                continue;
+            }
+            let class = self.class_of(work, n);
+            let sub = &mut self.subs[s];
+            self.warps[n].marks = sub.busy(class, at);
+            sub.ask(bit, class);
+        }
+        let eligible = self.subs[s].eligible(now);
+        if eligible != 0 {
+            self.counters.eligible_cycles += 1;
+            self.counters.eligible_warps += u64::from(eligible.count_ones());
+            self.counters.issue_cycles += 1;
+            let bit = self.subs[s].choose(eligible);
+            let n = self.slot_of[s][bit.0 as usize] as usize;
+            self.issue_warp(work, s, n, now);
+        }
+        self.subs[s].plan_next(now);
+    }
+
+    /// Issues as many instructions of the chosen warp as there are dispatch units.
+    #[inline(always)]
+    fn issue_warp(&mut self, work: &mut Work<'_>, s: usize, n: usize, now: u64) {
+        self.issue(work, s, n, now);
+        for _ in 1..self.spec.dispatch_units {
+            let warp = &self.warps[n];
+            if warp.state != State::Timed || warp.since > now + 1 || !self.follows(work, n, now) {
+                return;
+            }
+            let class = self.class_of(work, n);
+            if !self.subs[s].is_free(class, now) {
+                return;
+            }
+            // It was planned for the next cycle: it is not looked at there any more.
+            let warp = &self.warps[n];
+            self.subs[s].unwait(warp.bit, warp.since);
+            self.warps[n].since = now;
+            self.warps[n].marks = self.subs[s].busy(class, now);
+            self.issue(work, s, n, now);
+        }
+    }
+
+    /// Whether the planned instruction's operands are there in the cycle of the one before.
+    fn follows(&self, work: &Work<'_>, n: usize, now: u64) -> bool {
+        let warp = &self.warps[n];
+        let code = &work.contexts[work.ctas[warp.cta as usize].context].code;
+        let (writes, reads) = code.places(code.timing_of(warp.pc));
+        writes.iter().chain(reads).all(|&p| warp.ready[p as usize].cycle() <= now)
+    }
+
+    #[inline(always)]
+    fn class_of(&self, work: &Work<'_>, n: usize) -> Class {
+        let warp = &self.warps[n];
+        work.contexts[work.ctas[warp.cta as usize].context].code.timing_of(warp.pc).class
+    }
+
+    // --- accounting ---------------------------------------------------------------------------------------------
+
+    /// Charges a warp's next instruction with a reason, from where it was charged last to a cycle.
+    #[inline(always)]
+    pub(super) fn charge_until(&mut self, n: usize, reason: Stall, until: u64) {
+        let warp = &mut self.warps[n];
+        if until > warp.since {
+            self.stalls[warp.pc as usize][reason as usize] += until - warp.since;
+            warp.since = until;
+        }
+    }
+
+    // --- what a warp does next ----------------------------------------------------------------------------------
+
+    /// Finds out when the warp's next instruction can issue, and why not sooner.
+    pub(super) fn plan(&mut self, work: &mut Work<'_>, n: usize, now: u64) {
+        let warp = &mut self.warps[n];
+        let cta = &work.ctas[warp.cta as usize];
+        let code = &work.contexts[cta.context].code;
+        let timing = code.timing_of(warp.pc);
+        let pc = warp.pc as usize;
+        let sub_core = u32::from(warp.sub_core);
+        let mut since = warp.since;
+        warp.state = State::Timed;
+        let line = warp.pc / LINE_INSTRUCTIONS;
+        if line != warp.line {
+            let sequential = line == warp.line.wrapping_add(1);
+            use super::fetch::Fetched;
+            match self.fetch.fetch(
+                Cycle(now),
+                sub_core,
+                warp.pc,
+                sequential,
+                &mut self.out,
+                &mut self.counters,
+            ) {
+                Fetched::At(at) => {
+                    warp.line = line;
+                    if at.0 > since {
+                        self.stalls[pc][Stall::NoInstruction as usize] += at.0 - since;
+                        since = at.0;
+                    }
+                }
+                Fetched::Pending => {
+                    warp.state = State::Pending(Stall::NoInstruction);
+                    return;
+                }
+            }
+        }
+        // The latest of what it waits for, by producer.
+        let mut latest = [0u64; 4];
+        let (writes, reads) = code.places(timing);
+        for &p in writes {
+            let (a, b) = (warp.ready[p as usize], warp.read_until[p as usize]);
+            latest[a.producer()] = latest[a.producer()].max(a.cycle());
+            latest[b.producer()] = latest[b.producer()].max(b.cycle());
+        }
+        for &p in reads {
+            let a = warp.ready[p as usize];
+            latest[a.producer()] = latest[a.producer()].max(a.cycle());
+        }
+        // Results cross from the multiply-add pipes to the others, and back, a little later.
+        let crossing = u64::from(self.spec.latency.pipe_crossing);
+        let (own, other) = if timing.is_fma { (3, 0) } else { (0, 3) };
+        latest[0] = latest[own].max(latest[other] + crossing);
+        for (k, reason) in
+            [Stall::Wait, Stall::LongScoreboard, Stall::ShortScoreboard].into_iter().enumerate()
+        {
+            let at = latest[k];
+            if at > since {
+                if at >= UNKNOWN {
+                    warp.since = since;
+                    warp.state = State::Pending(reason);
+                    return;
+                }
+                self.stalls[pc][reason as usize] += at - since;
+                since = at;
+            }
+        }
+        warp.since = since;
+        if timing.constant != super::code::NO_CONSTANT {
+            use super::fetch::Fetched;
+            let (bank, offset) = (timing.bank, timing.constant);
+            match self.constants.operand(
+                Cycle(now),
+                sub_core,
+                bank,
+                offset,
+                &mut self.out,
+                &mut self.counters,
+            ) {
+                Fetched::At(at) => {
+                    if at.0 > since {
+                        self.stalls[pc][Stall::ImcMiss as usize] += at.0 - since;
+                        warp.since = at.0;
+                    }
+                }
+                Fetched::Pending => {
+                    warp.state = State::Pending(Stall::ImcMiss);
+                    return;
+                }
+            }
+        }
+        let (bit, at) = (warp.bit, warp.since);
+        self.subs[sub_core as usize].wait(bit, at, now);
+    }
+}

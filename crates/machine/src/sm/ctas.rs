@@ -1,0 +1,207 @@
+//! CTAs of an SM: how they start, meet at barriers, and end.
+
+use super::core::{CtaSlot, Failure, Sm, Work};
+use super::sub_core::Bit;
+use super::warp::State;
+use crate::ports::{CtaEnd, CtaStart};
+use crate::stall::Stall;
+use crate::units::Cycle;
+use simt::resident::Resident;
+use simt::special::Place;
+
+impl Sm {
+    /// Puts a CTA in: its warps take slots and start one after the other.
+    pub(super) fn start_cta(&mut self, work: &mut Work<'_>, start: &CtaStart, now: u64) {
+        let contexts = work.contexts.clone();
+        let context = start.launch as usize;
+        let c = &contexts[context];
+        let free = work.ctas.iter().position(|s| !s.is_used && s.context == context);
+        let slot = free.unwrap_or_else(|| {
+            work.ctas.push(CtaSlot {
+                resident: Resident::new(c.launch, c.memory),
+                context,
+                linear: 0,
+                alive: 0,
+                staying: 0,
+                blocked: 0,
+                phases: 0,
+                end: 0,
+                is_used: false,
+                warps: Vec::new(),
+            });
+            work.ctas.len() - 1
+        });
+        let warps = c.launch.warps();
+        let mut slots = std::mem::take(&mut work.ctas[slot].warps);
+        slots.clear();
+        slots.extend(
+            (0..self.warps.len() as u16)
+                .filter(|&n| self.warps[n as usize].state == State::Empty)
+                .take(warps as usize),
+        );
+        debug_assert_eq!(slots.len(), warps as usize, "work distribution knows what fits");
+        let place = Place {
+            sm: self.id.0.into(),
+            sms: self.sms,
+            warp_slots: self.spec.warps,
+            first_slot: slots.first().copied().unwrap_or(0).into(),
+            grid_id: c.grid_id,
+        };
+        let cta = &mut work.ctas[slot];
+        cta.resident.start(start.linear, place);
+        cta.linear = start.linear;
+        (cta.alive, cta.staying) = (slots.len() as u32, slots.len() as u32);
+        (cta.blocked, cta.end, cta.is_used) = (0, 0, true);
+        cta.phases = cta.resident.cta().ended_phases;
+        if self.resident_warps == 0 {
+            self.active_since = now.max(self.active_until);
+        }
+        self.resident_warps += slots.len() as u32;
+        for (index, &n) in slots.iter().enumerate() {
+            let n = n as usize;
+            let at = now + index as u64 * u64::from(self.spec.warp_start_interval);
+            let s = n % self.subs.len();
+            let bit = self.bit_for(s);
+            self.slot_of[s][bit.0 as usize] = n as u16;
+            let warp = &mut self.warps[n];
+            warp.start(slot as u16, index as u16, c.code.scoreboard, at);
+            (warp.sub_core, warp.bit) = (s as u8, bit);
+            warp.pc = work.ctas[slot].resident.pc(index).unwrap_or(0);
+            self.plan(work, n, now);
+        }
+        work.ctas[slot].warps = slots;
+    }
+
+    /// A bit of a sub-core for its newest warp.
+    fn bit_for(&mut self, s: usize) -> Bit {
+        if let Some(bit) = self.subs[s].add() {
+            return bit;
+        }
+        let old = self.slot_of[s];
+        for (new, from) in self.subs[s].pack().into_iter().enumerate() {
+            let n = old[from.0 as usize];
+            self.slot_of[s][new] = n;
+            self.warps[n as usize].bit = Bit(new as u8);
+        }
+        self.subs[s].add().unwrap_or(Bit(63))
+    }
+
+    // --- barriers -----------------------------------------------------------------------------------------------
+
+    /// A warp issued a barrier instruction.
+    pub(super) fn arrive(&mut self, work: &mut Work<'_>, n: usize, now: u64) {
+        let interval = u64::from(self.spec.barrier_interval);
+        let start = self.barrier.serve(Cycle(now), interval).0;
+        let release = start + interval + u64::from(self.spec.latency.barrier);
+        let warp = &mut self.warps[n];
+        let cta = &mut work.ctas[warp.cta as usize];
+        match cta.resident.pc(warp.index as usize) {
+            Some(pc) => {
+                warp.pc = pc;
+                // Whoever only arrives does not wait for the others.
+                let ended = cta.phases != cta.resident.cta().ended_phases;
+                self.charge_until(n, Stall::Barrier, if ended { release } else { now + 1 });
+                self.plan(work, n, now);
+            }
+            None => self.block(work, n, now),
+        }
+        self.release(work, n, release, now);
+    }
+
+    /// All lanes of a warp wait for others of the CTA.
+    pub(super) fn block(&mut self, work: &mut Work<'_>, n: usize, now: u64) {
+        let warp = &mut self.warps[n];
+        warp.state = State::Blocked;
+        let slot = warp.cta as usize;
+        let cta = &mut work.ctas[slot];
+        cta.blocked += 1;
+        if cta.blocked < cta.alive || cta.phases != cta.resident.cta().ended_phases {
+            return;
+        }
+        // Nothing in the CTA can run: lanes that wait for others of their own warp are let go.
+        if cta.resident.unblock() {
+            self.wake_blocked(work, slot, now + 1, now);
+        } else if let Some(fault) = cta.resident.deadlock() {
+            self.failure = Some(Failure { at: Cycle(now), linear: cta.linear, fault: Box::new(fault) });
+        }
+    }
+
+    /// When a barrier's phase has ended: its warps go on at `at`.
+    pub(super) fn release(&mut self, work: &mut Work<'_>, n: usize, at: u64, now: u64) {
+        let slot = self.warps[n].cta as usize;
+        let cta = &mut work.ctas[slot];
+        let phases = cta.resident.cta().ended_phases;
+        if cta.phases != phases {
+            cta.phases = phases;
+            self.wake_blocked(work, slot, at, now);
+        }
+    }
+
+    fn wake_blocked(&mut self, work: &mut Work<'_>, slot: usize, at: u64, now: u64) {
+        for k in 0..work.ctas[slot].warps.len() {
+            let n = work.ctas[slot].warps[k] as usize;
+            let warp = &mut self.warps[n];
+            if warp.state != State::Blocked {
+                continue;
+            }
+            let cta = &mut work.ctas[slot];
+            if let Some(pc) = cta.resident.pc(warp.index as usize) {
+                cta.blocked -= 1;
+                // The wait belongs to the barrier, which is the instruction before.
+                self.charge_until(n, Stall::Barrier, at);
+                self.warps[n].pc = pc;
+                self.plan(work, n, now);
+            }
+        }
+    }
+
+    // --- ends ---------------------------------------------------------------------------------------------------
+
+    /// All lanes of a warp have ended.
+    pub(super) fn end_warp(&mut self, work: &mut Work<'_>, n: usize, now: u64) {
+        let warp = &mut self.warps[n];
+        let (s, bit) = (warp.sub_core as usize, warp.bit);
+        self.subs[s].remove(bit);
+        warp.state = State::Draining;
+        work.ctas[warp.cta as usize].alive -= 1;
+        if warp.loads == 0 {
+            self.leave(work, n, now);
+        }
+        // Warps that waited for its threads only go on.
+        let at = now + u64::from(self.spec.latency.barrier);
+        self.release(work, n, at, now);
+    }
+
+    /// A warp that has ended leaves its slot once nothing of it is under way.
+    pub(super) fn leave(&mut self, work: &mut Work<'_>, n: usize, now: u64) {
+        let warp = &mut self.warps[n];
+        let gone = (now + u64::from(self.spec.latency.exit)).max(warp.stores_left).max(warp.since);
+        self.charge_until(n, Stall::Drain, gone);
+        let warp = &mut self.warps[n];
+        warp.state = State::Empty;
+        self.resident_warps -= 1;
+        self.active_until = self.active_until.max(gone);
+        if self.resident_warps == 0 {
+            self.counters.sm_active_cycles += self.active_until - self.active_since;
+        }
+        let cta = &mut work.ctas[warp.cta as usize];
+        cta.end = cta.end.max(gone);
+        cta.staying -= 1;
+        if cta.staying == 0 {
+            self.counters.warp_instructions += cta.resident.executed();
+            self.counters.thread_instructions += cta.resident.thread_executed();
+            self.counters.ctas += 1;
+            let text = cta.resident.take_output();
+            if !text.is_empty() {
+                self.output.push((cta.linear, text));
+            }
+            cta.is_used = false;
+            self.ends.push(CtaEnd {
+                at: Cycle(cta.end),
+                sm: self.id,
+                launch: cta.context as u32,
+                linear: cta.linear,
+            });
+        }
+    }
+}

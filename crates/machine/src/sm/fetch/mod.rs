@@ -1,0 +1,223 @@
+//! Instruction supply of an SM: when the instruction at a place can issue.
+//!
+//! The core asks when a warp enters another line of code. A line that a sub-core's own cache has costs nothing; one that
+//! the SM's cache has costs a few cycles after a jump and nothing in sequence; all others are asked of the GPC's cache,
+//! with those that follow. A warp that waits for its line holds up nobody else.
+
+mod spec;
+#[cfg(test)]
+mod tests;
+
+pub use spec::Spec;
+
+use super::tags::Tags;
+use crate::counters::Counters;
+use crate::ports::{Request, RequestKind, Response};
+use crate::server::Line;
+use crate::units::{Cycle, LINE, SmId, Token};
+
+/// Bytes of an instruction.
+const INSTRUCTION: u64 = 16;
+/// All sectors of a line.
+const WHOLE: u8 = 0xf;
+
+/// When something asked for is there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fetched {
+    At(Cycle),
+    /// It is on its way: `respond` will tell.
+    Pending,
+}
+
+/// What a sub-core has of its own.
+#[derive(Clone, Debug)]
+struct Front {
+    l0: Tags,
+    /// The line that the stream from the SM's cache has next, and when.
+    next: u64,
+    ready: Cycle,
+    /// Lines before this one were asked for by the prefetcher.
+    asked: u64,
+}
+
+/// A line on its way.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    line: u64,
+    /// Sub-cores with warps that wait for it, a bit each.
+    waiting: u16,
+}
+
+#[derive(Clone, Debug)]
+pub struct Fetch {
+    sm: SmId,
+    /// Number of the line with the first instruction.
+    base: u64,
+    fronts: Vec<Front>,
+    l1: Tags,
+    /// From the SM's cache to the sub-cores.
+    port: Line,
+    /// From outside into the SM's cache.
+    fill: Line,
+    flights: Vec<Flight>,
+    l1_latency: u64,
+    l1_interval: u64,
+    fill_interval: u64,
+    stream_lines: u64,
+}
+
+impl Fetch {
+    pub fn new(spec: &Spec, sm: SmId, sub_cores: u32) -> Fetch {
+        let front = Front {
+            l0: Tags::new(spec.l0_bytes / LINE as u32, spec.l0_ways),
+            next: u64::MAX,
+            ready: Cycle(0),
+            asked: 0,
+        };
+        Fetch {
+            sm,
+            base: 0,
+            fronts: vec![front; sub_cores as usize],
+            l1: Tags::new(spec.l1_bytes / LINE as u32, spec.l1_ways),
+            port: Line::default(),
+            fill: Line::default(),
+            flights: Vec::new(),
+            l1_latency: spec.l1_latency.into(),
+            l1_interval: spec.l1_interval.into(),
+            fill_interval: spec.fill_interval.into(),
+            stream_lines: spec.stream_lines.into(),
+        }
+    }
+
+    /// Code at `code_base` runs from now on. Lines of other code stay until they are replaced.
+    pub fn begin_launch(&mut self, code_base: u64) {
+        self.base = code_base / LINE;
+        for front in &mut self.fronts {
+            front.next = u64::MAX;
+            front.asked = 0;
+        }
+    }
+
+    /// Forgets all lines: other code may be at their addresses now.
+    pub fn invalidate(&mut self) {
+        self.l1.clear();
+        self.fronts.iter_mut().for_each(|f| f.l0.clear());
+    }
+
+    /// When the instruction at `pc` (counted in instructions) can issue on a sub-core. Asked for when a warp enters a
+    /// line: `sequential` when it comes from the end of the line before.
+    #[inline]
+    pub fn fetch(
+        &mut self,
+        now: Cycle,
+        sub_core: u32,
+        pc: u32,
+        sequential: bool,
+        out: &mut Vec<Request>,
+        counters: &mut Counters,
+    ) -> Fetched {
+        let line = self.base + u64::from(pc) * INSTRUCTION / LINE;
+        match self.fronts[sub_core as usize].l0.find(line) {
+            Some(ready) => {
+                counters.icache_requests += 1;
+                Fetched::At(now.later(ready))
+            }
+            None => self.miss(now, sub_core, line, sequential, out, counters),
+        }
+    }
+
+    #[inline(never)]
+    fn miss(
+        &mut self,
+        now: Cycle,
+        sub_core: u32,
+        line: u64,
+        sequential: bool,
+        out: &mut Vec<Request>,
+        counters: &mut Counters,
+    ) -> Fetched {
+        counters.icache_misses += 1;
+        let fetched = match self.l1.find(line) {
+            Some(ready) => {
+                counters.icache_requests += 1;
+                Fetched::At(self.deliver(now.later(ready), sub_core, line, sequential))
+            }
+            None => {
+                self.ask(now, line, 1 << sub_core, out);
+                Fetched::Pending
+            }
+        };
+        self.prefetch(now, sub_core, line, out);
+        fetched
+    }
+
+    /// Gives a sub-core a line that the SM's cache has.
+    fn deliver(&mut self, at: Cycle, sub_core: u32, line: u64, sequential: bool) -> Cycle {
+        let start = self.port.serve(at, self.l1_interval);
+        let front = &mut self.fronts[sub_core as usize];
+        // The stream runs ahead of the warp: its next line left the SM's cache long ago.
+        let there =
+            if sequential && front.next == line { start.later(front.ready) } else { start + self.l1_latency };
+        front.next = line + 1;
+        front.ready = there + self.l1_interval;
+        front.l0.insert(line, there);
+        there
+    }
+
+    /// Asks for the lines that follow.
+    fn prefetch(&mut self, now: Cycle, sub_core: u32, line: u64, out: &mut Vec<Request>) {
+        let until = line + self.stream_lines;
+        let front = &mut self.fronts[sub_core as usize];
+        // A stream that goes on has asked for all but its last lines before.
+        let goes_on = (line..=until).contains(&front.asked);
+        let from = if goes_on { front.asked.max(line + 1) } else { line + 1 };
+        front.asked = until;
+        for next in from..until {
+            if self.l1.find(next).is_none() {
+                self.ask(now, next, 0, out);
+            }
+        }
+    }
+
+    /// Asks the GPC's cache for a line unless it is on its way.
+    fn ask(&mut self, now: Cycle, line: u64, waiting: u16, out: &mut Vec<Request>) {
+        if let Some(flight) = self.flights.iter_mut().find(|f| f.line == line) {
+            flight.waiting |= waiting;
+            return;
+        }
+        self.flights.push(Flight { line, waiting });
+        out.push(Request {
+            at: now,
+            sm: self.sm,
+            token: Token(line as u32),
+            line: line * LINE,
+            sectors: WHOLE,
+            kind: RequestKind::Instruction,
+            whole: false,
+            depth: 0,
+            operations: 0,
+        });
+    }
+
+    /// A line came. Warps that wait for it may ask again: `ready` names its first instruction and when it is there.
+    pub fn respond(&mut self, r: &Response, ready: &mut Vec<(u32, Cycle)>) {
+        let line = r.line / LINE;
+        let Some(n) = self.flights.iter().position(|f| f.line == line) else { return };
+        let flight = self.flights.swap_remove(n);
+        let at = self.fill.serve(r.at, self.fill_interval);
+        self.l1.insert(line, at);
+        if flight.waiting == 0 {
+            return;
+        }
+        for (n, front) in self.fronts.iter_mut().enumerate() {
+            if flight.waiting >> n & 1 != 0 {
+                front.l0.insert(line, at);
+                front.next = line + 1;
+                front.ready = at + self.l1_interval;
+            }
+        }
+        if let Ok(pc) = u32::try_from(line.wrapping_sub(self.base).wrapping_mul(LINE / INSTRUCTION)) {
+            ready.push((pc, at));
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Issuing an instruction: it executes, its results get their cycles, and the warp's next instruction is planned.
+
+use super::code::{Class, Kind, Timing};
+use super::core::{CtaSlot, Failure, Sm, Work};
+use super::fetch::Fetched;
+use super::load_store::{self, Issued, Operation, Outcome, Path};
+use super::warp::{NO_LINE, Owner, Ready, State};
+use crate::stall::Stall;
+use crate::units::Cycle;
+use isa::{Inst, Operand};
+use simt::resident::Stepped;
+use simt::special::Time;
+
+impl Sm {
+    /// Issues the next instruction of a warp that can.
+    pub(super) fn issue(&mut self, work: &mut Work<'_>, s: usize, n: usize, now: u64) {
+        let warp = &mut self.warps[n];
+        let (pc, index, bit) = (warp.pc, warp.index as usize, warp.bit);
+        let cta = &mut work.ctas[warp.cta as usize];
+        let context = &work.contexts[cta.context];
+        let timing = *context.code.timing_of(pc);
+        let sub = &mut self.subs[s];
+
+        // Why it did not issue sooner.
+        let (busy, held) = sub.busy(timing.class, now);
+        let charged = &mut self.stalls[pc as usize];
+        let (throttle, held) = (busy - warp.marks.0, held - warp.marks.1);
+        let waited = now - warp.since;
+        if waited > 0 {
+            charged[throttle_reason(timing.class) as usize] += throttle;
+            charged[Stall::DispatchStall as usize] += held;
+            charged[Stall::NotSelected as usize] += waited - throttle - held;
+        }
+        sub.take(bit, timing.class);
+
+        let is_memory =
+            matches!(timing.kind, Kind::Load | Kind::Store | Kind::Atomic | Kind::Reduction | Kind::Prefetch);
+        if is_memory {
+            cta.resident.access(index, &mut self.access);
+        }
+        let mut offsets = Offsets::default();
+        if timing.kind == Kind::Constant {
+            offsets = Offsets::of(cta, index, &context.image.code[pc as usize]);
+        }
+        self.log.token = warp.cta.into();
+        let time = Time { clock: now, nanoseconds: now * 1000 / self.clock_mhz };
+        let stepped = match cta.resident.step(index, time, now, &mut self.log) {
+            Ok(stepped) => stepped,
+            Err(fault) => {
+                self.failure = Some(Failure { at: Cycle(now), linear: cta.linear, fault });
+                return;
+            }
+        };
+        warp.since = now + 1;
+        if stepped == Stepped::Later {
+            warp.since = now;
+            warp.state = State::Retry;
+            self.retry.push(n as u16);
+            return;
+        }
+        charged[Stall::Selected as usize] += 1;
+        self.issued_by_class[timing.class as usize] += 1;
+        let start = sub.enter(timing.class, now);
+        if timing.conflicts != 0 {
+            sub.hold_dispatch(now, timing.conflicts.into());
+        }
+        let (writes, _) = context.code.places(&timing);
+        let mut from = now + 1;
+        let mut reason = Stall::BranchResolving;
+        match timing.kind {
+            Kind::Fixed => {
+                let at = start + u64::from(timing.latency);
+                let registers = timing.registers as usize;
+                for &p in &writes[..registers] {
+                    warp.ready[p as usize] = Ready::at(at, timing.producer);
+                }
+                if writes.len() > registers {
+                    let guards = registers + timing.predicates as usize;
+                    for &p in &writes[registers..guards] {
+                        let at = start + u64::from(timing.predicate_latency);
+                        warp.ready[p as usize] = Ready::at(at, timing.producer);
+                    }
+                    for &p in &writes[guards..] {
+                        let at = start + u64::from(timing.guard_latency);
+                        warp.ready[p as usize] = Ready::at(at, timing.producer);
+                    }
+                }
+                if stepped == Stepped::Next {
+                    warp.pc = pc + 1;
+                    return self.plan(work, n, now);
+                }
+            }
+            Kind::Branch => {
+                let l = &self.spec.latency;
+                let lasts = if stepped == Stepped::Next { l.branch_not_taken } else { l.branch };
+                from = now + u64::from(lasts.max(1));
+            }
+            Kind::Exit => {
+                from = now + u64::from(self.spec.latency.branch_not_taken.max(1));
+            }
+            Kind::Load | Kind::Store | Kind::Atomic | Kind::Reduction | Kind::Shuffle | Kind::Prefetch => {
+                self.access_memory(work, s, n, &timing, now);
+            }
+            Kind::Constant => {
+                let owner = Owner {
+                    warp: n as u16,
+                    generation: warp.generation,
+                    first: writes.first().copied().unwrap_or(0),
+                    places: writes.len() as u8,
+                    producer: timing.producer,
+                };
+                let fetched = self.constants.load(
+                    Cycle(now),
+                    timing.bank,
+                    offsets.list(),
+                    owner.pack(),
+                    &mut self.out,
+                    &mut self.counters,
+                );
+                let ready = match fetched {
+                    Fetched::At(at) => Ready::at(at.0, timing.producer),
+                    Fetched::Pending => {
+                        warp.loads += 1;
+                        Ready::pending(timing.producer)
+                    }
+                };
+                for &p in writes {
+                    warp.ready[p as usize] = ready;
+                }
+            }
+            Kind::Barrier => {
+                for &p in writes {
+                    warp.ready[p as usize] = Ready::at(now + u64::from(timing.latency), timing.producer);
+                }
+                return self.arrive(work, n, now);
+            }
+            Kind::Membar => {
+                if warp.stores > 0 {
+                    warp.pc = pc + 1;
+                    warp.state = State::Pending(Stall::Membar);
+                    return;
+                }
+                (from, reason) = (now + u64::from(self.spec.latency.membar.max(1)), Stall::Membar);
+            }
+            Kind::Invalidate => self.load_store.invalidate(),
+            Kind::Sleep => {
+                let nanoseconds = u64::from(sleep_time(cta, index, &context.image.code[pc as usize]));
+                (from, reason) = (now + 1 + nanoseconds * self.clock_mhz / 1000, Stall::Sleeping);
+            }
+            Kind::System => (from, reason) = (now + u64::from(self.spec.latency.system), Stall::Misc),
+        }
+        self.go_on(work, n, from, reason, now);
+    }
+
+    /// Plans the warp's next instruction, wherever that is, for `from` at the earliest.
+    pub(super) fn go_on(&mut self, work: &mut Work<'_>, n: usize, from: u64, reason: Stall, now: u64) {
+        let warp = &mut self.warps[n];
+        let cta = &mut work.ctas[warp.cta as usize];
+        match cta.resident.pc(warp.index as usize) {
+            Some(pc) => {
+                if pc != warp.pc + 1 {
+                    warp.line = NO_LINE;
+                }
+                warp.pc = pc;
+                self.charge_until(n, reason, from);
+                self.plan(work, n, now);
+            }
+            None if cta.resident.is_done(warp.index as usize) => self.end_warp(work, n, now),
+            None => self.block(work, n, now),
+        }
+    }
+
+    /// Sends a memory operation that has executed to the load-store unit.
+    fn access_memory(&mut self, work: &mut Work<'_>, s: usize, n: usize, timing: &Timing, now: u64) {
+        let warp = &mut self.warps[n];
+        let context = &work.contexts[work.ctas[warp.cta as usize].context];
+        let (writes, reads) = context.code.places(timing);
+        let returns = matches!(timing.kind, Kind::Load | Kind::Atomic | Kind::Shuffle);
+        let owner = Owner {
+            warp: n as u16,
+            generation: warp.generation,
+            first: writes.first().copied().unwrap_or(0),
+            places: if returns { timing.registers } else { 0 },
+            producer: timing.producer,
+        };
+        let operation = Operation {
+            kind: match timing.kind {
+                Kind::Load => load_store::Kind::Load,
+                Kind::Store => load_store::Kind::Store,
+                Kind::Atomic => load_store::Kind::Atomic,
+                Kind::Reduction => load_store::Kind::Reduction,
+                Kind::Shuffle => load_store::Kind::Shuffle,
+                _ => load_store::Kind::Prefetch,
+            },
+            access: &self.access,
+            cache: timing.cache,
+            sub_core: s as u32,
+            warp: n as u32,
+            owner: owner.pack(),
+            registers: timing.words.into(),
+            local_base: context.local_base + context.local_stride * n as u64,
+        };
+        let Issued { operands_read, result } =
+            self.load_store.issue(Cycle(now), &operation, &mut self.out, &mut self.counters);
+        // What the operation reads must not change before it is read.
+        for &p in reads {
+            warp.read_until[p as usize] = Ready::at(operands_read.0, timing.producer);
+        }
+        match (result, returns) {
+            (Outcome::At(at), true) => {
+                for &p in writes {
+                    warp.ready[p as usize] = Ready::at(at.0, timing.producer);
+                }
+            }
+            (Outcome::At(_), false) => {}
+            (Outcome::Pending, true) => {
+                warp.loads += 1;
+                for &p in writes {
+                    warp.ready[p as usize] = Ready::pending(timing.producer);
+                }
+            }
+            (Outcome::Pending, false) => warp.stores += 1,
+        }
+        if !returns {
+            warp.stores_left = warp.stores_left.max(operands_read.0);
+        }
+        let sub = &mut self.subs[s];
+        sub.hold(Class::Global, now, self.load_store.room(s as u32, Path::Global).0);
+        sub.hold(Class::Shared, now, self.load_store.room(s as u32, Path::Shared).0);
+    }
+}
+
+/// Places of a constant bank that the lanes of a load read, each once.
+#[derive(Clone, Copy, Default)]
+struct Offsets {
+    list: [u32; 32],
+    len: usize,
+}
+
+impl Offsets {
+    fn of(cta: &CtaSlot<'_>, index: usize, inst: &Inst) -> Offsets {
+        let offset = inst.offset() as u32;
+        let mut o = Offsets::default();
+        let Operand::Reg(r) = inst.src[0].operand else {
+            (o.list[0], o.len) = (offset, 1);
+            return o;
+        };
+        let mut rest = cta.resident.mask(index);
+        while rest != 0 {
+            let lane = rest.trailing_zeros();
+            rest &= rest - 1;
+            let base = if r.is_zero() { 0 } else { cta.resident.warp(index).register(r.0, lane) };
+            let place = base.wrapping_add(offset);
+            if !o.list[..o.len].contains(&place) {
+                o.list[o.len] = place;
+                o.len += 1;
+            }
+        }
+        o
+    }
+
+    fn list(&self) -> &[u32] {
+        &self.list[..self.len]
+    }
+}
+
+/// Nanoseconds that a warp wants to sleep: what its first lane says.
+fn sleep_time(cta: &CtaSlot<'_>, index: usize, inst: &Inst) -> u32 {
+    match inst.src[1].operand {
+        Operand::Imm(n) => n,
+        Operand::Reg(r) if !r.is_zero() => {
+            let lane = cta.resident.live(index).trailing_zeros() & 31;
+            cta.resident.warp(index).register(r.0, lane)
+        }
+        _ => 0,
+    }
+}
+
+/// What it is called when a class has no room.
+fn throttle_reason(class: Class) -> Stall {
+    match class {
+        Class::Global => Stall::LgThrottle,
+        Class::Shared | Class::Constant => Stall::MioThrottle,
+        Class::Tex => Stall::TexThrottle,
+        _ => Stall::MathPipeThrottle,
+    }
+}

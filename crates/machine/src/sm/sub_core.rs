@@ -1,0 +1,390 @@
+//! A scheduler with its pipes: which warps could issue, which pipe is free, who goes next.
+//!
+//! Warps of a sub-core are bits of 64-bit sets. A warp takes the next free bit when it starts, so bits are in the order
+//! of age, from the newest down and around. A warp is in one of three places: in the *wheel* until a cycle that is
+//! known, in the set of its class of instructions when nothing but a pipe is in its way, or nowhere while it waits for
+//! something whose time is not known.
+
+use super::code::{CLASSES, Class};
+use super::spec::{Pipe, Policy, Spec};
+use crate::server::Queue;
+use crate::units::Cycle;
+
+/// Slots of the wheel: a warp that waits longer goes around.
+const SLOTS: u64 = 64;
+
+/// Warps by the cycle at which they want to be looked at.
+#[derive(Clone, Debug)]
+struct Wheel {
+    slots: [u64; SLOTS as usize],
+    /// Slots that are not empty.
+    occupied: u64,
+    /// The first cycle that has not been collected.
+    from: u64,
+}
+
+impl Wheel {
+    fn new() -> Wheel {
+        Wheel { slots: [0; SLOTS as usize], occupied: 0, from: 0 }
+    }
+
+    /// Puts in a warp at a cycle that is not before `now`.
+    #[inline(always)]
+    fn put(&mut self, bit: u32, at: u64, now: u64) {
+        if self.occupied == 0 {
+            self.from = self.from.max(now);
+        }
+        let at = at.clamp(self.from, self.from + SLOTS - 1) % SLOTS;
+        self.slots[at as usize] |= 1 << bit;
+        self.occupied |= 1 << at;
+    }
+
+    /// The next cycle with a warp in it.
+    #[inline(always)]
+    fn next(&self) -> u64 {
+        if self.occupied == 0 {
+            return u64::MAX;
+        }
+        self.from + u64::from(self.occupied.rotate_right((self.from % SLOTS) as u32).trailing_zeros())
+    }
+
+    /// Takes out the warps of all cycles up to `now`.
+    #[inline(always)]
+    fn collect(&mut self, now: u64) -> u64 {
+        let mut found = 0;
+        loop {
+            let next = self.next();
+            if next > now {
+                break;
+            }
+            let at = next % SLOTS;
+            found |= std::mem::take(&mut self.slots[at as usize]);
+            self.occupied &= !(1 << at);
+        }
+        self.from = self.from.max(now + 1);
+        found
+    }
+}
+
+/// A pipe's state.
+#[derive(Clone, Debug)]
+struct PipeState {
+    /// Cycles that a warp takes to enter.
+    interval: u64,
+    /// When the next warp can enter.
+    free: u64,
+    /// Warps that wait in front of it, where it has room for them.
+    queue: Option<Queue>,
+    /// Classes that it runs, a bit each.
+    classes: u32,
+}
+
+/// The place of a warp in a sub-core.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bit(pub u8);
+
+/// A scheduler and its pipes.
+pub struct SubCore {
+    wheel: Wheel,
+    /// Warps that nothing but their class's pipes holds, by class.
+    want: [u64; CLASSES],
+    /// Classes in `want` that have warps.
+    wanted: u32,
+    pipes: Vec<PipeState>,
+    /// Pipes of a class.
+    pipes_of: [Vec<u8>; CLASSES],
+    /// When a pipe of the class is free.
+    class_free: [u64; CLASSES],
+    /// Cycles so far, and ahead, in which no pipe of the class was free.
+    class_busy: [u64; CLASSES],
+    /// Where a class waits for something whose time is not known: since when.
+    class_closed: [u64; CLASSES],
+    /// The same for cycles in which the dispatcher was held and a pipe was free.
+    class_held: [u64; CLASSES],
+    /// The dispatcher is held until then.
+    dispatch_free: u64,
+    /// Bits in use, and the newest of them.
+    used: u64,
+    newest: u32,
+    /// The warp that issued last.
+    last: u32,
+    policy: Policy,
+    /// The next cycle at which something could happen.
+    pub next: u64,
+}
+
+impl SubCore {
+    pub fn new(spec: &Spec) -> SubCore {
+        let pipes: Vec<PipeState> = spec.pipes.iter().map(pipe).collect();
+        let pipes_of = Class::ALL.map(|c| {
+            (0..pipes.len() as u8).filter(|&n| pipes[n as usize].classes >> c as u32 & 1 != 0).collect()
+        });
+        SubCore {
+            wheel: Wheel::new(),
+            want: [0; CLASSES],
+            wanted: 0,
+            pipes,
+            pipes_of,
+            class_free: [0; CLASSES],
+            class_busy: [0; CLASSES],
+            class_closed: [u64::MAX; CLASSES],
+            class_held: [0; CLASSES],
+            dispatch_free: 0,
+            used: 0,
+            newest: 63,
+            last: 0,
+            policy: spec.policy,
+            next: u64::MAX,
+        }
+    }
+
+    // --- warps come and go --------------------------------------------------------------------------------------
+
+    /// A bit for a warp that starts; `None` when the bits in the order of age are used up and [`SubCore::pack`] is due.
+    pub fn add(&mut self) -> Option<Bit> {
+        let bit = (self.newest + 1) % 64;
+        if self.used >> bit & 1 != 0 {
+            return None;
+        }
+        self.used |= 1 << bit;
+        self.newest = bit;
+        Some(Bit(bit as u8))
+    }
+
+    pub fn remove(&mut self, bit: Bit) {
+        self.used &= !(1 << bit.0);
+    }
+
+    /// Moves all warps to the lowest bits in the order of age; the old bit of each new one.
+    pub fn pack(&mut self) -> Vec<Bit> {
+        let mut order: Vec<u32> =
+            (1..=64).map(|n| (self.newest + n) % 64).filter(|b| self.used >> b & 1 != 0).collect();
+        order.truncate(64);
+        let map =
+            |set: u64| order.iter().enumerate().fold(0u64, |m, (new, &old)| m | (set >> old & 1) << new);
+        for slot in &mut self.wheel.slots {
+            *slot = map(*slot);
+        }
+        for set in &mut self.want {
+            *set = map(*set);
+        }
+        self.last = order.iter().position(|&b| b == self.last).unwrap_or(0) as u32;
+        self.used = map(self.used);
+        self.newest = (order.len() as u32 + 63) % 64;
+        order.into_iter().map(|b| Bit(b as u8)).collect()
+    }
+
+    // --- waiting ------------------------------------------------------------------------------------------------
+
+    /// The warp wants to be looked at in a cycle.
+    #[inline(always)]
+    pub fn wait(&mut self, bit: Bit, at: u64, now: u64) {
+        self.wheel.put(bit.0.into(), at, now);
+        self.next = self.next.min(at.max(self.wheel.from));
+    }
+
+    /// The warp need not be looked at in that cycle any more.
+    pub fn unwait(&mut self, bit: Bit, at: u64) {
+        let slot = at % SLOTS;
+        let set = &mut self.wheel.slots[slot as usize];
+        *set &= !(1 << bit.0);
+        if *set == 0 {
+            self.wheel.occupied &= !(1 << slot);
+        }
+    }
+
+    /// Warps whose cycle has come.
+    #[inline(always)]
+    pub fn collect(&mut self, now: u64) -> u64 {
+        if self.wheel.next() > now { 0 } else { self.wheel.collect(now) }
+    }
+
+    /// The warp waits for nothing but a pipe.
+    #[inline(always)]
+    pub fn ask(&mut self, bit: Bit, class: Class) {
+        self.want[class as usize] |= 1 << bit.0;
+        self.wanted |= 1 << class as u32;
+    }
+
+    /// Cycles up to `now` in which the class had no free pipe, and in which the dispatcher was held all the same.
+    #[inline(always)]
+    pub fn busy(&self, class: Class, now: u64) -> (u64, u64) {
+        let c = class as usize;
+        if self.class_free[c] == u64::MAX {
+            let so_far = now.saturating_sub(self.class_closed[c]);
+            return (self.class_busy[c] + so_far, self.class_held[c]);
+        }
+        let ahead = self.class_free[c].saturating_sub(now);
+        let held_ahead = self.dispatch_free.saturating_sub(now.max(self.class_free[c]));
+        (self.class_busy[c] - ahead, self.class_held[c] - held_ahead)
+    }
+
+    // --- choosing -----------------------------------------------------------------------------------------------
+
+    /// Warps that could issue now.
+    #[inline(always)]
+    pub fn eligible(&self, now: u64) -> u64 {
+        if self.dispatch_free > now {
+            return 0;
+        }
+        let (mut found, mut rest) = (0, self.wanted);
+        while rest != 0 {
+            let c = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            if self.class_free[c] <= now {
+                found |= self.want[c];
+            }
+        }
+        found
+    }
+
+    /// The warp that the policy prefers of a set that is not empty.
+    #[inline(always)]
+    pub fn choose(&self, set: u64) -> Bit {
+        // Bits rotated so that the newest warp is the highest.
+        let turn = 63 - self.newest;
+        let by_age = set.rotate_left(turn);
+        let back = |n: u32| Bit(((n + 64 - turn) % 64) as u8);
+        match self.policy {
+            Policy::Lrr => {
+                let after = set.rotate_right((self.last + 1) % 64).trailing_zeros();
+                Bit(((after + self.last + 1) % 64) as u8)
+            }
+            _ if set >> self.last & 1 != 0 => Bit(self.last as u8),
+            Policy::Gto => back(by_age.trailing_zeros()),
+            Policy::Youngest => back(63 - by_age.leading_zeros()),
+        }
+    }
+
+    // --- issuing ------------------------------------------------------------------------------------------------
+
+    /// Whether an instruction of the class could enter a pipe now.
+    #[inline(always)]
+    pub fn is_free(&self, class: Class, now: u64) -> bool {
+        self.class_free[class as usize] <= now
+    }
+
+    /// The chosen warp no longer asks.
+    #[inline(always)]
+    pub fn take(&mut self, bit: Bit, class: Class) {
+        let c = class as usize;
+        self.want[c] &= !(1 << bit.0);
+        if self.want[c] == 0 {
+            self.wanted &= !(1 << c);
+        }
+        self.last = bit.0.into();
+    }
+
+    /// An instruction enters a free pipe of its class: the cycle at which the pipe begins with it.
+    #[inline(always)]
+    pub fn enter(&mut self, class: Class, now: u64) -> u64 {
+        let list = &self.pipes_of[class as usize];
+        let Some(&first) = list.first() else { return now };
+        let mut best = first as usize;
+        for &n in &list[1..] {
+            if self.pipes[n as usize].free < self.pipes[best].free {
+                best = n as usize;
+            }
+        }
+        let pipe = &mut self.pipes[best];
+        let start = match &mut pipe.queue {
+            None => {
+                pipe.free = now + pipe.interval;
+                now
+            }
+            Some(queue) => {
+                // `free` is when the queue has room; the pipe itself is busy until the last entry left it.
+                let start = now.max(queue.last().0);
+                queue.put(Cycle(start + pipe.interval));
+                pipe.free = queue.room().0;
+                start
+            }
+        };
+        let mut rest = pipe.classes;
+        while rest != 0 {
+            let c = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            if self.class_free[c] != u64::MAX {
+                let free = self.pipes_of[c].iter().map(|&n| self.pipes[n as usize].free).min().unwrap_or(0);
+                self.hold_class(c, now, free);
+            }
+        }
+        start
+    }
+
+    /// The class cannot issue before `free`, because a queue behind it is full.
+    #[inline(always)]
+    pub fn hold(&mut self, class: Class, now: u64, free: u64) {
+        if free == u64::MAX {
+            return self.close(class, now);
+        }
+        self.hold_class(class as usize, now, free.max(self.class_free[class as usize]));
+    }
+
+    #[inline(always)]
+    fn hold_class(&mut self, c: usize, now: u64, free: u64) {
+        let (old, new) = (self.class_free[c].max(now + 1), free.max(now + 1));
+        // A class only gets busier.
+        if new > old {
+            self.class_busy[c] += new - old;
+        }
+        self.class_free[c] = self.class_free[c].max(free);
+    }
+
+    /// The class cannot issue until [`SubCore::open`].
+    fn close(&mut self, class: Class, now: u64) {
+        let c = class as usize;
+        if self.class_free[c] != u64::MAX {
+            self.class_closed[c] = self.class_free[c].max(now + 1);
+            self.class_free[c] = u64::MAX;
+        }
+    }
+
+    pub fn is_closed(&self, class: Class) -> bool {
+        self.class_free[class as usize] == u64::MAX
+    }
+
+    /// A closed class can issue again from `free` on.
+    pub fn open(&mut self, class: Class, now: u64, free: u64) {
+        let c = class as usize;
+        let free = free.max(now);
+        self.class_busy[c] += free.saturating_sub(self.class_closed[c]);
+        self.class_free[c] = free.max(self.class_closed[c]);
+        if self.wanted >> c & 1 != 0 {
+            self.next = self.next.min(self.class_free[c]);
+        }
+    }
+
+    /// The dispatcher reads operands for `extra` more cycles.
+    pub fn hold_dispatch(&mut self, now: u64, extra: u64) {
+        let until = now + 1 + extra;
+        for c in 0..CLASSES {
+            self.class_held[c] += until.saturating_sub(self.class_free[c].max(now + 1));
+        }
+        self.dispatch_free = until;
+    }
+
+    /// Sets the next cycle at which a warp could issue or wants to be looked at.
+    #[inline(always)]
+    pub fn plan_next(&mut self, now: u64) {
+        let mut next = self.wheel.next();
+        let mut rest = self.wanted;
+        while rest != 0 {
+            let c = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            next = next.min(self.class_free[c].max(self.dispatch_free).max(now + 1));
+        }
+        self.next = next;
+    }
+}
+
+fn pipe(p: &Pipe) -> PipeState {
+    let classes =
+        Class::ALL.iter().filter(|c| p.runs.iter().any(|r| r == c.name())).fold(0, |m, &c| m | 1 << c as u32);
+    PipeState {
+        interval: u64::from(32u32.div_ceil(p.lanes.max(1))),
+        free: 0,
+        queue: (p.queue > 0).then(|| Queue::new(p.queue)),
+        classes,
+    }
+}

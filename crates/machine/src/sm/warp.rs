@@ -1,0 +1,168 @@
+//! A warp slot of an SM: where its warp is, what it waits for, and when its registers can be used.
+
+use super::code::Producer;
+use super::sub_core::Bit;
+use crate::stall::Stall;
+
+/// When a register can be used, and as what waiting for it counts: the cycle above two bits of the producer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ready(u64);
+
+/// Cycles from here on mean that the time is not known yet.
+pub const UNKNOWN: u64 = 1 << 60;
+
+impl Ready {
+    #[inline(always)]
+    pub fn at(cycle: u64, producer: Producer) -> Ready {
+        Ready(cycle << 2 | producer as u64)
+    }
+
+    #[inline(always)]
+    pub fn pending(producer: Producer) -> Ready {
+        Ready::at(UNKNOWN, producer)
+    }
+
+    #[inline(always)]
+    pub fn cycle(self) -> u64 {
+        self.0 >> 2
+    }
+
+    #[inline(always)]
+    pub fn producer(self) -> usize {
+        (self.0 & 3) as usize
+    }
+}
+
+/// What a warp is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// No warp is here.
+    Empty,
+    /// Waits for a cycle that is known, then for a pipe.
+    Timed,
+    /// Waits for something whose time is not known.
+    Pending(Stall),
+    /// All lanes wait for other warps of the CTA.
+    Blocked,
+    /// Asks again after the exchange.
+    Retry,
+    /// Has ended; loads or stores are still under way.
+    Draining,
+}
+
+/// A warp slot.
+pub struct WarpSlot {
+    pub state: State,
+    /// The CTA slot, and the warp's number in the CTA.
+    pub cta: u16,
+    pub index: u16,
+    pub sub_core: u8,
+    pub bit: Bit,
+    /// Number of the slot's warp, so that late answers to an earlier one are known.
+    pub generation: u16,
+    /// The next instruction.
+    pub pc: u32,
+    /// The code line that the warp's instruction buffer holds.
+    pub line: u32,
+    /// The first cycle that no reason has been charged for.
+    pub since: u64,
+    /// Busy cycles of its class's pipes, and held ones, when it began to ask.
+    pub marks: (u64, u64),
+    /// Loads and atomics under way, and stores that are not acknowledged.
+    pub loads: u32,
+    pub stores: u32,
+    /// When its last store has left the load-store unit.
+    pub stores_left: u64,
+    /// When registers, predicates and uniform registers can be used.
+    pub ready: Vec<Ready>,
+    /// Until when sources of memory operations must not be written.
+    pub read_until: Vec<Ready>,
+}
+
+/// No line is in the buffer.
+pub const NO_LINE: u32 = u32::MAX;
+
+impl WarpSlot {
+    pub fn new() -> WarpSlot {
+        WarpSlot {
+            state: State::Empty,
+            cta: 0,
+            index: 0,
+            sub_core: 0,
+            bit: Bit(0),
+            generation: 0,
+            pc: 0,
+            line: NO_LINE,
+            since: 0,
+            marks: (0, 0),
+            loads: 0,
+            stores: 0,
+            stores_left: 0,
+            ready: Vec::new(),
+            read_until: Vec::new(),
+        }
+    }
+
+    /// Makes the slot that of a new warp.
+    pub fn start(&mut self, cta: u16, index: u16, places: usize, at: u64) {
+        self.state = State::Timed;
+        (self.cta, self.index) = (cta, index);
+        self.generation = self.generation.wrapping_add(1);
+        self.line = NO_LINE;
+        self.since = at;
+        (self.loads, self.stores, self.stores_left) = (0, 0, 0);
+        self.ready.clear();
+        self.ready.resize(places, Ready::default());
+        self.read_until.clear();
+        self.read_until.resize(places, Ready::default());
+    }
+}
+
+/// Who waits for an answer of the load-store unit, in one word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Owner {
+    pub warp: u16,
+    pub generation: u16,
+    /// Scoreboard places that the result goes to.
+    pub first: u16,
+    pub places: u8,
+    pub producer: Producer,
+}
+
+impl Owner {
+    #[inline(always)]
+    pub fn pack(self) -> u64 {
+        u64::from(self.warp)
+            | u64::from(self.generation) << 16
+            | u64::from(self.first) << 32
+            | u64::from(self.places) << 48
+            | (self.producer as u64) << 56
+    }
+
+    #[inline(always)]
+    pub fn unpack(word: u64) -> Owner {
+        Owner {
+            warp: word as u16,
+            generation: (word >> 16) as u16,
+            first: (word >> 32) as u16,
+            places: (word >> 48) as u8,
+            producer: match word >> 56 & 3 {
+                0 => Producer::Fixed,
+                1 => Producer::Long,
+                2 => Producer::Short,
+                _ => Producer::Fma,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owner_survives_packing() {
+        let o = Owner { warp: 63, generation: 65535, first: 300, places: 4, producer: Producer::Short };
+        assert_eq!(Owner::unpack(o.pack()), o);
+    }
+}
