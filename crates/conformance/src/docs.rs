@@ -27,17 +27,16 @@ pub fn measure(
 ) -> Set {
     let mut set =
         Set { title, rows: Vec::new(), counters: Vec::new(), stalls: Vec::new(), wrong: Vec::new() };
-    for kernel in list {
-        let (outcome, measured) = timed::run(kernel, results, config, threads);
+    timed::run_all(list, results, config, threads, |kernel, outcome, measured| {
         if outcome != kernels::Outcome::Match {
             let (word, why) = outcome.words();
             set.wrong.push((kernel.name.clone(), format!("{word}: {why}")));
         }
-        let Some(measured) = measured else { continue };
+        let Some(measured) = measured else { return };
         set.rows.extend(measured.row(kernel, results));
         set.counters.push(measured.counters(kernel, results));
         set.stalls.extend(measured.stalls(kernel, results));
-    }
+    });
     set
 }
 

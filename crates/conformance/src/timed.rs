@@ -8,6 +8,7 @@ use driver::{Device, Dim, Module, Session};
 use machine::ppu::{Ppu, RunOptions};
 use machine::stall::{STALLS, StallCycles};
 use machine::{Config, Counters};
+use rayon::prelude::*;
 use serde_json::Value;
 
 /// What the machine measured for the launches of a kernel, together.
@@ -91,7 +92,8 @@ impl Machine {
         let program = module.program();
         let kernel = program.kernel(entry, simt::Isa::best()).ok_or("the kernel cannot be run")?;
         let shape = simt::Shape { dynamic_shared: dim.shared_bytes, ..simt::Shape::new(dim.grid, dim.block) };
-        let launch = simt::Launch::new(program, kernel, &shape, &params, device.memory()).map_err(|e| e.to_string())?;
+        let launch = simt::Launch::new(program, kernel, &shape, &params, device.memory())
+            .map_err(|e| e.to_string())?;
         let options = RunOptions { threads: self.threads, ..RunOptions::default() };
         let timed = self
             .ppu
@@ -112,7 +114,12 @@ impl Machine {
     }
 
     /// Runs one launch of a file, cold.
-    pub fn launch_of(&mut self, file: &LaunchFile, session: &Session<'_>, number: usize) -> Result<Run, String> {
+    pub fn launch_of(
+        &mut self,
+        file: &LaunchFile,
+        session: &Session<'_>,
+        number: usize,
+    ) -> Result<Run, String> {
         let launch = &file.launches[number];
         let module = session.module(number).ok_or("there is no such launch")?;
         let pointers: Vec<[u8; 8]> =
@@ -150,4 +157,31 @@ pub fn run(kernel: &Kernel, expected: &Value, config: &Config, threads: usize) -
         Ok(())
     });
     (outcome, total)
+}
+
+/// Kernels that run side by side: each takes a machine's worth of memory.
+const SIDE_BY_SIDE: usize = 8;
+
+/// Runs kernels and hands over what came of each, in order. On 0 threads they run side by side, on one thread each, which
+/// takes less time than several threads for one after the other.
+pub fn run_all(
+    list: &[Kernel],
+    expected: &Value,
+    config: &Config,
+    threads: usize,
+    mut take: impl FnMut(&Kernel, Outcome, Option<Run>),
+) {
+    if threads > 0 {
+        for kernel in list {
+            let (outcome, measured) = run(kernel, expected, config, threads);
+            take(kernel, outcome, measured);
+        }
+        return;
+    }
+    for part in list.chunks(SIDE_BY_SIDE) {
+        let found: Vec<_> = part.par_iter().map(|kernel| run(kernel, expected, config, 1)).collect();
+        for (kernel, (outcome, measured)) in part.iter().zip(found) {
+            take(kernel, outcome, measured);
+        }
+    }
 }

@@ -13,7 +13,7 @@ pub struct Machine {
     /// The machine: a preset, or a file that ends in .toml.
     #[arg(long, default_value = "h200")]
     pub config: String,
-    /// Host threads; 0 for all.
+    /// Host threads for a launch; 0: launches side by side where they are timed, one thread each, else all for one launch.
     #[arg(long, default_value_t = 0)]
     pub threads: usize,
 }
@@ -65,11 +65,7 @@ pub fn kernels(selection: &Selection, machine: Option<&Machine>, threads: usize)
     if config.is_some() && !selection.json {
         println!("{:<10}{}", "results", timing::head());
     }
-    for kernel in &list {
-        let (outcome, run) = match &config {
-            Some(config) => timed::run(kernel, &expected, config, threads),
-            None => (kernels::run(kernel, &expected, threads), None),
-        };
+    let mut take = |kernel: &Kernel, outcome: Outcome, run: Option<timed::Run>| {
         matching += usize::from(outcome == Outcome::Match);
         not_built += usize::from(matches!(outcome, Outcome::NotBuilt(_)));
         let (word, why) = outcome.words();
@@ -88,6 +84,10 @@ pub fn kernels(selection: &Selection, machine: Option<&Machine>, threads: usize)
             println!("{}{why}", if why.is_empty() { "" } else { ": " });
         }
         rows.extend(row);
+    };
+    match &config {
+        Some(config) => timed::run_all(&list, &expected, config, threads, take),
+        None => list.iter().for_each(|k| take(k, kernels::run(k, &expected, threads), None)),
     }
     let summary = timing::Summary::new(&rows);
     if selection.json {
@@ -111,15 +111,13 @@ fn each(
 ) -> Result<(), String> {
     let (list, expected) = selection.load()?;
     let config = machine.load()?;
-    for kernel in &list {
-        match timed::run(kernel, &expected, &config, machine.threads) {
-            (_, Some(run)) => take(kernel, &expected, run),
-            (outcome, None) => {
-                let (word, why) = outcome.words();
-                eprintln!("{}: {word}: {}", kernel.name, why.lines().next().unwrap_or_default());
-            }
+    timed::run_all(&list, &expected, &config, machine.threads, |kernel, outcome, run| match run {
+        Some(run) => take(kernel, &expected, run),
+        None => {
+            let (word, why) = outcome.words();
+            eprintln!("{}: {word}: {}", kernel.name, why.lines().next().unwrap_or_default());
         }
-    }
+    });
     Ok(())
 }
 

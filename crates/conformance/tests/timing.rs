@@ -8,7 +8,10 @@ use serde_json::Value;
 use std::path::Path;
 
 /// Kernels of more instructions than this are left to `conformance kernels`: they would take most of the time.
-const MOST: f64 = 3e6;
+const MOST: f64 = 4e5;
+
+/// Programs that run on several numbers of threads: barriers, atomics, scattered accesses.
+const SEVERAL: [&str; 3] = ["transpose_padded", "histogram_shared", "spmv_hash"];
 
 fn data(set: &str) -> (Vec<Kernel>, Value) {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(set);
@@ -29,14 +32,13 @@ fn run(kernel: &Kernel, results: &Value, config: &Config, threads: usize) -> Run
 
 fn all_match(set: &str) {
     let (kernels, results) = data(set);
-    assert!(kernels.len() >= 12);
-    let failures: Vec<String> = kernels
-        .iter()
-        .filter_map(|kernel| match timed::run(kernel, &results, &h200(), 0).0 {
-            Outcome::Match => None,
-            other => Some(format!("{}: {other:?}", kernel.name)),
-        })
-        .collect();
+    assert!(kernels.len() >= 10);
+    let mut failures = Vec::new();
+    timed::run_all(&kernels, &results, &h200(), 0, |kernel, outcome, _| {
+        if outcome != Outcome::Match {
+            failures.push(format!("{}: {outcome:?}", kernel.name));
+        }
+    });
     assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), kernels.len(), failures.join("\n"));
 }
 
@@ -54,11 +56,10 @@ fn features() {
 #[test]
 fn programs_take_the_same_cycles_on_any_number_of_threads() {
     let (kernels, results) = data("main");
-    assert!(kernels.len() >= 12);
     let config = h200();
-    for kernel in &kernels {
+    for kernel in kernels.iter().filter(|k| SEVERAL.contains(&k.name.as_str())) {
         let first = run(kernel, &results, &config, 1);
-        assert!(first.cycles > 0, "{}", kernel.name);
+        assert!(first.cycles > 0 && first.counters.warp_instructions > 0, "{}", kernel.name);
         for threads in [2, 4, 1] {
             let again = run(kernel, &results, &config, threads);
             assert_eq!(again, first, "{} on {threads} threads", kernel.name);
@@ -74,7 +75,12 @@ fn atomics_take_the_same_cycles_on_any_number_of_threads() {
     for kernel in kernels.iter().filter(|k| k.name.starts_with("atomic") || k.name.starts_with("membar")) {
         let first = run(kernel, &results, &config, 1);
         for threads in [2, 4] {
-            assert_eq!(run(kernel, &results, &config, threads), first, "{} on {threads} threads", kernel.name);
+            assert_eq!(
+                run(kernel, &results, &config, threads),
+                first,
+                "{} on {threads} threads",
+                kernel.name
+            );
         }
     }
 }
@@ -85,9 +91,7 @@ fn results_are_the_same_on_every_machine() {
     let (kernels, results) = data("main");
     for preset in ["tiny", "classic"] {
         let config = Config::preset(preset).expect("the preset");
-        for name in ["scan_block", "transpose_naive"] {
-            let kernel = kernels.iter().find(|k| k.name == name).expect("a kernel");
-            run(kernel, &results, &config, 2);
-        }
+        let kernel = kernels.iter().find(|k| k.name == "transpose_naive").expect("a kernel");
+        run(kernel, &results, &config, 2);
     }
 }
