@@ -10,9 +10,10 @@
 //! | [`command`], [`front`] | words of push buffers; those five blocks as one |
 //! | [`gpc`], [`tpc`], [`sm`] | clusters of SMs and the SM itself |
 //! | [`crossbar`], [`l2`], [`dram`] | memory behind the SMs; [`memory`] puts it together |
+//! | [`ppu`] | a whole processor, running launches |
 //! | [`units`], [`ports`] | time, places; what travels between blocks |
 //! | [`server`], [`workers`] | contention in virtual time; host threads |
-//! | [`stall`], [`counters`] | why warps wait; what is counted |
+//! | [`stall`], [`counters`], [`report`] | why warps wait; what is counted; what users are told |
 //!
 //! # Time
 //! Blocks do not tick. Whoever needs a resource asks when it can have it, and gets a cycle: contention is a number, not
@@ -35,6 +36,7 @@ pub mod l2;
 pub mod memory;
 pub mod ports;
 pub mod ppu;
+pub mod report;
 pub mod server;
 pub mod sm;
 pub mod spec;
@@ -45,4 +47,5 @@ pub mod workers;
 
 pub use config::Config;
 pub use counters::Counters;
+pub use report::Report;
 pub use units::Cycle;

@@ -18,7 +18,12 @@ use pools::{Pools, Slot};
 use std::collections::VecDeque;
 
 /// Parts of a cycle that fractions of it are counted in.
-const FRACTION: f64 = 1024.0;
+const FRACTION: u64 = 1024;
+
+/// Cycles in parts.
+fn parts(cycles: f64) -> u64 {
+    (cycles.max(0.0) * FRACTION as f64).round() as u64
+}
 
 /// A task that does not fit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -115,9 +120,11 @@ pub struct Distribution {
     senders: Vec<Line>,
     start_latency: u64,
     tpc_interval: u64,
+    /// In parts of a cycle.
+    tpc_warp_interval: u64,
     end_latency: u64,
     end_interval: u64,
-    /// When the next end can be taken, in parts of a cycle.
+    /// When the next end can be taken; this and the interval in parts of a cycle.
     ends_free: u64,
     /// Cycles that a new task waits.
     setup: u64,
@@ -163,7 +170,8 @@ impl Distribution {
             start_latency: spec.start_latency.into(),
             tpc_interval: spec.tpc_interval.into(),
             end_latency: spec.end_latency.into(),
-            end_interval: (spec.end_interval.max(0.0) * FRACTION).round() as u64,
+            tpc_warp_interval: parts(spec.tpc_warp_interval),
+            end_interval: parts(spec.end_interval),
             ends_free: 0,
             setup,
             ends: VecDeque::new(),
@@ -223,9 +231,9 @@ impl Distribution {
     /// Takes ends of CTAs, in the order of their cycles.
     pub fn take_ends(&mut self, ends: &[CtaEnd]) {
         for end in ends {
-            let comes = (end.at + self.end_latency).0 * FRACTION as u64;
+            let comes = (end.at + self.end_latency).0 * FRACTION;
             self.ends_free = comes.max(self.ends_free) + self.end_interval;
-            self.ends.push_back((Cycle(self.ends_free.div_ceil(FRACTION as u64)), *end));
+            self.ends.push_back((Cycle(self.ends_free.div_ceil(FRACTION)), *end));
         }
     }
 
@@ -323,6 +331,7 @@ impl Distribution {
     fn place_on(&mut self, gpc: usize, slot: Slot, now: Cycle, starts: &mut Vec<CtaStart>) -> bool {
         let Some(running) = self.tasks[slot].as_mut().filter(|t| t.is_ready) else { return false };
         let mut placed = false;
+        let busy = self.tpc_interval + u64::from(running.needs.warps) * self.tpc_warp_interval / FRACTION;
         for &n in &self.gpcs[gpc] {
             let sm = &mut self.sms[n as usize];
             if running.is_placed() {
@@ -342,7 +351,7 @@ impl Distribution {
             sm.ctas -= 1;
             running.resident[n as usize] += 1;
             running.on_gpc[gpc] += 1;
-            let sent = self.senders[sm.tpc as usize].serve(now, self.tpc_interval);
+            let sent = self.senders[sm.tpc as usize].serve(now, busy);
             starts.push(CtaStart {
                 at: sent + self.start_latency,
                 sm: SmId(n),

@@ -13,8 +13,10 @@ spec! {
         launch_overhead: u32 where ..=10_000_000,
         /// Cycles from placing a CTA to its first warp; with `end_latency` at least the quantum.
         start_latency: u32 where ..=1_000_000,
-        /// Cycles between two CTAs that are sent to the SMs of one TPC.
+        /// Cycles between two CTAs that are sent to the SMs of one TPC, beyond what their warps take.
         tpc_interval: u32 where ..=1_000_000,
+        /// Cycles that sending a CTA to a TPC takes for each of its warps.
+        tpc_warp_interval: f64,
         /// Cycles from a CTA's end to work distribution knowing of it.
         end_latency: u32 where ..=1_000_000,
         /// Cycles that work distribution takes for the end of each CTA, over the whole machine.

@@ -86,12 +86,12 @@ pub(crate) fn check(config: &Config, check: &mut crate::config::Checks) {
         "it must be at least the latencies of the link (twice), host interface, front end, compute scheduler, and \
          of a CTA's start and end",
     );
-    check.that(
-        "distribution.end_interval",
-        (0.0..=1000.0).contains(&d.end_interval),
-        format!("is {}", d.end_interval),
-        "0 to 1000 cycles",
-    );
+    for (path, cycles) in [
+        ("distribution.tpc_warp_interval", d.tpc_warp_interval),
+        ("distribution.end_interval", d.end_interval),
+    ] {
+        check.that(path, (0.0..=1000.0).contains(&cycles), format!("is {cycles}"), "0 to 1000 cycles");
+    }
 }
 
 impl Front {
