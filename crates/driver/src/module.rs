@@ -57,6 +57,9 @@ impl Module {
         limits::check_shape(function, &dim).map_err(LaunchError::Refused)?;
         let params = limits::parameters(function, args).map_err(LaunchError::Refused)?;
         let shape = simt::Shape { dynamic_shared: dim.shared_bytes, ..simt::Shape::new(dim.grid, dim.block) };
+        if let Some(timing) = &options.timing {
+            return self.launch_timed(device, entry, &shape, &params, options, timing);
+        }
         let counter = AtomicU64::new(0);
         let done = options.done.unwrap_or(&counter);
         let run = simt::Options {
@@ -77,6 +80,7 @@ impl Module {
                 warp_instructions: stats.warp_instructions,
                 thread_instructions: stats.thread_instructions,
                 ctas: stats.ctas,
+                report: None,
             }),
             Err(simt::LaunchError::Fault(fault)) => {
                 Err(LaunchError::Fault(Box::new(FaultReport::new(entry, self.image(), &fault))))
@@ -92,6 +96,11 @@ impl Module {
             }),
             Err(other) => Err(LaunchError::Engine(format!("kernel {entry}: {other}"))),
         }
+    }
+
+    /// The engine's form of the program.
+    pub(crate) fn program(&self) -> &simt::Program {
+        &self.program
     }
 
     /// Where a launch was: line, thread and CTA.

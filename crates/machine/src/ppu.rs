@@ -134,7 +134,7 @@ impl Ppu {
             threads: launch.threads(),
             registers: function.registers,
             shared_bytes: launch.shared_bytes,
-            barriers: 1,
+            barriers: function.barriers,
         };
         let occupancy = Occupancy::new(&self.config.sm, &task, 0);
         let start = self.now;

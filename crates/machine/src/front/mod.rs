@@ -72,10 +72,10 @@ pub(crate) fn check(config: &Config, check: &mut crate::config::Checks) {
     let slot = u64::from(d.start_latency) + u64::from(d.end_latency);
     check.that(
         "distribution.start_latency",
-        slot >= u64::from(config.quantum),
+        slot > u64::from(config.quantum),
         format!("and `end_latency` are {slot} cycles together"),
         format!(
-            "at least {}, the quantum: a CTA must not start before its place is known to be free",
+            "more than {}, the quantum: a CTA must not start before its place is known to be free",
             config.quantum
         ),
     );
@@ -127,8 +127,8 @@ impl Front {
 
     /// Does what can be known at the exchange point `until`: all that happens before the ends of CTAs that are still to
     /// come can be felt. `ends` are those before `until` since the last call, in the order (cycle, SM). The CTAs that
-    /// start are appended to `starts`; none starts before `until`, as long as exchange points are at most a quantum
-    /// apart or no farther than [`Front::next_event`].
+    /// start are appended to `starts`; none starts before `until`, as long as `until` is at most a quantum after the
+    /// exchange point before it or after [`Front::next_event`].
     pub fn advance(
         &mut self,
         until: Cycle,
