@@ -308,7 +308,10 @@ mod tests {
         assert_eq!(paths("sm.warps"), ["sm.warps"]);
         assert_eq!(paths("shared_splits"), ["sm.shared_splits"]);
         let host = paths("host");
-        assert!(host[0] == "host" && host.len() > 1 && host[1..].iter().all(|p| p.starts_with("host.")), "{host:?}");
+        assert!(
+            host[0] == "host" && host.len() > 1 && host[1..].iter().all(|p| p.starts_with("host.")),
+            "{host:?}"
+        );
         assert_eq!(paths("sm.wraps"), ["there is no key `sm.wraps` (did you mean `sm.warps`?)"]);
         assert!(
             paths("bytes_per_cycle")[0].contains("there are `io.bytes_per_cycle`"),
