@@ -104,7 +104,7 @@ impl Module {
     }
 
     /// Where a launch was: line, thread and CTA.
-    fn place(&self, at: Option<simt::Whereabouts>) -> Option<String> {
+    pub(crate) fn place(&self, at: Option<simt::Whereabouts>) -> Option<String> {
         let at = at?;
         let place = self.image().place(at.pc);
         let line = match (place.frames.first(), place.ptx_line) {

@@ -139,16 +139,16 @@ impl Module {
             Stopped::Fault(failure) => {
                 LaunchError::Fault(Box::new(FaultReport::new(entry, self.image(), &failure.fault)))
             }
-            Stopped::TooLong => LaunchError::TooManyInstructions {
+            Stopped::TooLong(at) => LaunchError::TooManyInstructions {
                 kernel,
                 limit: options.max_instructions.unwrap_or(u64::MAX),
-                place: None,
+                place: self.place(at),
             },
-            Stopped::Cancelled => LaunchError::Cancelled {
+            Stopped::Cancelled(at) => LaunchError::Cancelled {
                 kernel,
                 ctas_done: done.load(Ordering::Relaxed),
                 ctas: launch.ctas(),
-                place: None,
+                place: self.place(at),
             },
             Stopped::Refused(message) => LaunchError::Refused(Refusal {
                 part: Part::Block,

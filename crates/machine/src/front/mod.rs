@@ -3,7 +3,7 @@
 use crate::Config;
 use crate::command::{Caches, CommandError};
 use crate::compute_scheduler::ComputeScheduler;
-use crate::distribution::{Distribution, Occupancy, TooLarge};
+use crate::distribution::{Distribution, Occupancy, TaskError};
 use crate::front_end::{Effect, FrontEnd};
 use crate::host::{Full, HostInterface};
 use crate::io::Io;
@@ -15,14 +15,14 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FrontError {
     Command(CommandError),
-    TooLarge(TooLarge),
+    Task(TaskError),
 }
 
 impl fmt::Display for FrontError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FrontError::Command(error) => error.fmt(f),
-            FrontError::TooLarge(error) => error.fmt(f),
+            FrontError::Task(error) => error.fmt(f),
         }
     }
 }
@@ -193,7 +193,7 @@ impl Front {
             },
             Stage::Scheduler => {
                 if let Some(scheduled) = self.scheduler.take(at) {
-                    self.distribution.add(at, &scheduled).map_err(FrontError::TooLarge)?;
+                    self.distribution.add(at, &scheduled).map_err(FrontError::Task)?;
                 }
             }
             Stage::Distribution => self.distribution.step(at, starts),
