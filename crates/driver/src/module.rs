@@ -103,11 +103,6 @@ impl Module {
         }
     }
 
-    /// The engine's form of the program.
-    pub(crate) fn program(&self) -> &simt::Program {
-        &self.program
-    }
-
     /// Where a launch was: line, thread and CTA.
     pub(crate) fn place(&self, at: Option<simt::Whereabouts>) -> Option<String> {
         let at = at?;
