@@ -5,7 +5,8 @@
 //! | [`latency`] | cycles until a result can be read |
 //! | [`effects`] | what keeps instructions in order beyond registers |
 //! | [`graph`] | dependences |
-//! | [`order`] | the list scheduler |
+//! | [`order`] | list scheduling from the end: few registers |
+//! | [`plan`], [`forward`] | list scheduling from the start, cycle by cycle: short waits |
 //! | [`verify`] | a check that an order computes the same |
 //! | [`reuse`] | operands that the register-file cache keeps |
 //!
@@ -15,17 +16,21 @@
 //! source order stays.
 
 mod effects;
+mod forward;
 mod graph;
 mod latency;
 mod order;
+mod plan;
 pub mod reuse;
 mod verify;
 
 use crate::allocate::{self, Allocation, Live};
 use crate::mir::{MBlock, MFunction, MInst, MTerm, VReg};
+use forward::Budget;
 use graph::{Builder, Units};
 use isa::Op;
 use order::{Living, Pressure};
+use plan::Planner;
 
 /// Registers a thread may have for an SM to hold all the warps it can: 65,536 for 2,048 threads.
 const FULL_OCCUPANCY: u32 = 32;
@@ -48,7 +53,7 @@ pub fn schedule_and_allocate(f: &mut MFunction, limit: u32) -> Result<Allocation
     for (held_back, rests) in ATTEMPTS {
         if last != Some(held_back) {
             *f = source.clone();
-            let registers = step.min(FULL_OCCUPANCY).saturating_sub(held_back) as i32;
+            let registers = step.saturating_sub(held_back) as i32;
             schedule(f, &outs, Pressure { registers, preds: PREDICATES });
             last = Some(held_back);
         }
@@ -116,66 +121,109 @@ fn source_pressure(f: &MFunction, outs: &[Vec<u32>]) -> Pressure {
     most
 }
 
-/// Schedules every block; says whether anything moved.
-fn schedule(f: &mut MFunction, outs: &[Vec<u32>], limit: Pressure) -> bool {
+/// What schedules the regions of a function.
+struct Scheduler {
+    units: Units,
+    builder: Builder,
+    planner: Planner,
+    living: Living,
+    limit: Pressure,
+}
+
+/// Schedules every block.
+fn schedule(f: &mut MFunction, outs: &[Vec<u32>], limit: Pressure) {
     let units = Units::new(f);
-    let mut builder = Builder::new(&units);
-    let mut living = Living::new(&units);
-    let mut changed = false;
+    let mut s = Scheduler {
+        builder: Builder::new(&units),
+        planner: Planner::new(&units),
+        living: Living::new(&units),
+        units,
+        limit,
+    };
     for (b, out) in outs.iter().enumerate() {
         // Values that are handed over are made near the registers they go to; another order could cost copies.
         if f.blocks[b].insts.iter().any(|i| effects::is_tied(f, i)) {
             continue;
         }
         let block = &mut f.blocks[b];
-        start_at_end(&units, &mut living, block, out);
+        start_at_end(&s.units, &mut s.living, block, out);
+        let mut branch = match &block.term {
+            MTerm::Branch { cond, .. } => cond.reg.map(|p| s.units.all_of(p).start),
+            _ => None,
+        };
         let mut end = block.insts.len();
         while end > 0 {
             let start = block.insts[..end].iter().rposition(effects::is_fence).map_or(0, |n| n + 1);
             let region = &mut block.insts[start..end];
-            if let Some(order) = find_order(&units, &mut builder, &mut living, region, limit) {
+            if let Some(order) = s.find_order(region, branch.take()) {
                 if cfg!(debug_assertions) {
-                    verify::verify(&units, region, &order);
+                    verify::verify(&s.units, region, &order);
                 }
                 rearrange(region, &order);
-                changed = true;
             }
             end = start.saturating_sub(1);
             // The fence above the region.
-            living.pass(&units, &block.insts[end..start]);
+            s.living.pass(&s.units, &block.insts[end..start]);
         }
     }
-    changed
 }
 
-/// An order for a region in which no more lives than may, or than does as it stands; `None` where it may stay. `living` moves
-/// above the region.
-fn find_order(
-    units: &Units,
-    builder: &mut Builder,
-    living: &mut Living,
-    region: &[MInst],
-    limit: Pressure,
-) -> Option<Vec<usize>> {
-    let below = living.save();
-    let most = living.pass(units, region);
-    if region.len() < 2 {
-        return None;
-    }
-    let allowed = most.max(limit);
-    let graph = builder.build(units, region);
-    for held_back in [0, 3, 6] {
-        let soft = Pressure { registers: limit.registers - held_back, ..limit };
-        living.restart(units, below.iter().copied());
-        let (mut order, most) = order::order(units, &graph, living, soft);
-        if most.fits(allowed) {
-            order.reverse();
-            let moved = order.iter().enumerate().any(|(n, &from)| n != from);
-            return moved.then_some(order);
+/// Cycles of a region that a register is worth: it is one warp's time against the room for other warps.
+const CYCLES_A_REGISTER: u32 = 2;
+
+impl Scheduler {
+    /// The best order of a region in which no more lives than may, or than does as it stands; `None` where it may stay. What
+    /// lives moves above the region.
+    fn find_order(&mut self, region: &[MInst], branch: Option<u32>) -> Option<Vec<usize>> {
+        let Scheduler { units, living, limit, .. } = self;
+        let below = living.save();
+        let source = living.pass(units, region);
+        if region.len() < 2 {
+            return None;
         }
+        let above = living.now;
+        let allowed = source.max(*limit);
+        let graph = self.builder.build(units, region);
+        let plan = self.planner.plan(units, &graph, region, &below, branch);
+        let score = |cycles: u32, most: Pressure| cycles + CYCLES_A_REGISTER * most.registers.max(0) as u32;
+        let mut best = None;
+        for held_back in [0, 3, 6] {
+            let soft = Pressure { registers: limit.registers - held_back, ..*limit };
+            living.restart(units, below.iter().copied());
+            let (mut order, most) = order::order(units, &graph, living, soft);
+            if most.fits(allowed) {
+                order.reverse();
+                best = Some((score(plan.cycles(order.iter().copied()), most), order));
+                break;
+            }
+        }
+        for budget in budgets(source, *limit) {
+            let order = forward::order(&plan, above, budget);
+            living.restart(units, below.iter().copied());
+            let most = living.pass_nodes(units, &graph, order.iter().rev().copied());
+            let score = score(plan.cycles(order.iter().copied()), most);
+            if most.fits(allowed) && best.as_ref().is_none_or(|b| score < b.0) {
+                best = Some((score, order));
+            }
+        }
+        // Whatever the order, the same lives above the region.
+        best.map(|b| b.1).filter(|order| order.iter().enumerate().any(|(n, &from)| n != from))
     }
-    // Whatever the order, the same lives above the region.
-    None
+}
+
+/// What forward scheduling is tried with: all registers there are with more and more of them kept from loads, then fewer.
+fn budgets(source: Pressure, limit: Pressure) -> [Budget; 6] {
+    let budget = |registers: i32, reserve: i32| Budget { most: Pressure { registers, ..limit }, reserve };
+    let (most, least) = (limit.registers, source.registers.min(limit.registers));
+    let middle = (most + least) / 2;
+    [
+        budget(most, 2),
+        budget(most, 5),
+        budget(most, 8),
+        budget(most - 3, 5),
+        budget(middle, 3),
+        budget(least, 2),
+    ]
 }
 
 /// Puts instruction `order[n]` at place `n`.
