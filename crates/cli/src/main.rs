@@ -3,6 +3,7 @@
 
 mod check;
 mod compile;
+mod config;
 mod disasm;
 mod explain;
 mod render;
@@ -31,6 +32,8 @@ enum Command {
     Compile(compile::Arguments),
     /// Show the machine code of a program image.
     Disasm(disasm::Arguments),
+    /// List, show and compare configurations of the machine.
+    Config(config::Arguments),
 }
 
 /// How a command ended.
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Compile(arguments) => compile::run(&arguments),
         Command::Disasm(arguments) => disasm::run(&arguments),
+        Command::Config(arguments) => config::run(&arguments),
     };
     match ended {
         Ok(()) | Err(End::Good) => ExitCode::SUCCESS,

@@ -299,3 +299,17 @@ fn explain_says_what_became_of_lines() {
     assert_eq!(out.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&out.stderr).contains("add --emit asm"));
 }
+
+#[test]
+fn configurations_are_listed_shown_and_compared() {
+    expect(&warploom(&["config", "list"]), 0, &["tiny ", "classic ", "h200 "]);
+    expect(&warploom(&["config", "show", "h200"]), 0, &["# Warp slots.\nwarps = 64\n", "[sm.latency]"]);
+    expect(&warploom(&["config", "show", "h200", "sm.warps", "--json"]), 0, &["\"value\": 64"]);
+    expect(&warploom(&["config", "diff", "h200", "tiny"]), 0, &["clock_mhz: 1980 -> 1000\n"]);
+    expect(&warploom(&["config", "show", "h20"]), 2, &["did you mean `h200`?"]);
+    let folder = Folder::new("config");
+    let file = folder.write("mine.toml", "base = \"h200\"\n[sm]\nwarps = 32\n").display().to_string();
+    expect(&warploom(&["config", "diff", "h200", &file]), 0, &["sm.warps: 64 -> 32\n"]);
+    let file = folder.write("bad.toml", "base = \"h200\"\n[sm]\nwrps = 32\n").display().to_string();
+    expect(&warploom(&["config", "show", &file]), 2, &["unknown key `sm.wrps`", "bad.toml:3:1", "`warps`"]);
+}

@@ -9,9 +9,10 @@
 //! A branch without such a region is left alone: lanes then stay apart, which costs time and changes no result. Waiting is
 //! *soft* where other lanes may spin on memory: those that wait go on alone after a while.
 
-use crate::analysis::{Divergence, DomTree, LoopId, Loops, PostDominators};
-use crate::prepare::insert_before;
+use crate::analysis::{Divergence, DomTree, LoopId, Loops, PostDominators, Regions};
+use crate::prepare::{block_before, place_before};
 use ir::{Block, Function, Op, Space, Terminator, Value};
+use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
 
 /// Convergence registers of the machine.
@@ -51,17 +52,9 @@ impl Convergence {
 struct Region {
     start: Block,
     meet: Block,
-    /// Members, ascending; neither start nor meeting block.
-    inside: Vec<Block>,
     register: u8,
     /// A larger one with the same meeting block took its place.
     is_replaced: bool,
-}
-
-impl Region {
-    fn contains(&self, b: Block) -> bool {
-        self.inside.binary_search(&b).is_ok()
-    }
 }
 
 /// Finds the regions of a function, inserts their landing blocks.
@@ -69,116 +62,149 @@ pub fn converge(f: &mut Function) -> Convergence {
     let dom = DomTree::new(f);
     let loops = Loops::new(f, &dom);
     let post = PostDominators::new(f);
-    let divergence = Divergence::new(f, &post);
-    let mut regions: Vec<Region> = Vec::new();
-    let mut by_meet: HashMap<Block, Vec<usize>> = HashMap::new();
-    {
-        let finder = Finder { f, dom: &dom, loops: &loops, post: &post };
-        for b in f.reverse_postorder() {
-            if !divergence.branch_diverges(b) {
-                continue;
-            }
-            let Some((start, meet)) = finder.region_of(b) else { continue };
-            // There is no need to meet in order to end.
-            if f.block(meet).insts.is_empty() && f.block(meet).term == Terminator::Exit {
-                continue;
-            }
-            // Lanes that wait for the same place in a region around this one need no second appointment.
-            let there = by_meet.entry(meet).or_default();
-            let known = there.iter().any(|&n| {
-                let r: &Region = &regions[n];
-                r.start == start || r.contains(start)
-            });
-            if !known {
-                let new = Region {
-                    start,
-                    meet,
-                    inside: finder.inside(start, meet),
-                    register: 0,
-                    is_replaced: false,
-                };
-                there.retain(|&n| {
-                    regions[n].is_replaced = new.contains(regions[n].start);
-                    !regions[n].is_replaced
-                });
-                there.push(regions.len());
-                regions.push(new);
-            }
-        }
-    }
-    regions.retain(|r| !r.is_replaced);
-    assign_registers(f, &mut regions);
-    let spins = spinning_loops(f, &loops);
+    let divergence = Divergence::new(f, &dom, &post);
+    let parts = Regions::new(f, &dom);
+    let preds = f.predecessors();
+    let mut regions = find_regions(f, Finder::new(&dom, &loops, &post, &parts), &divergence);
+    assign_registers(f, &parts, &mut regions);
+    let spins = Spins::new(f, &loops, &dom, &preds);
     let together = (0..f.blocks.len()).map(|b| !divergence.branch_diverges(Block::new(b))).collect();
     let mut found = Convergence { together, ..Convergence::default() };
+    let mut landings: Vec<(Block, Block)> = Vec::new();
     for r in regions.iter().filter(|r| r.register < REGISTERS) {
-        let soft = spins.iter().any(|&l| {
-            let header = loops.get(l).header;
-            r.contains(header) || (header == r.meet && loops.contains(l, r.start))
-        });
-        let mut froms: Vec<Block> = std::iter::once(&r.start)
-            .chain(&r.inside)
-            .copied()
-            .filter(|&b| f.block(b).term.calls().iter().any(|c| c.block == r.meet))
-            .collect();
+        let is_inside = |&b: &Block| b == r.start || parts.contains(r.start, r.meet, b);
+        let mut froms: Vec<Block> = preds[r.meet.index()].iter().copied().filter(is_inside).collect();
         if froms.is_empty() {
             continue;
         }
         froms.sort_unstable();
-        let landing = insert_before(f, r.meet, &froms);
+        froms.dedup();
+        let landing = block_before(f, r.meet, &froms);
+        landings.push((r.meet, landing));
         found.starts.resize(f.blocks.len(), Vec::new());
         found.meets.resize(f.blocks.len(), None);
-        found.starts[r.start.index()].push((r.register, landing, soft));
+        found.starts[r.start.index()].push((r.register, landing, spins.are_in(r, &loops, &parts)));
         found.meets[landing.index()] = Some(r.register);
         found.used = found.used.max(r.register + 1);
     }
+    place_before(f, &landings);
     found
+}
+
+/// The regions that lanes of divergent branches need, outer ones first.
+fn find_regions(f: &Function, mut finder: Finder, divergence: &Divergence) -> Vec<Region> {
+    let mut regions: Vec<Region> = Vec::new();
+    let mut by_meet: HashMap<Block, Vec<usize>> = HashMap::new();
+    for b in f.reverse_postorder() {
+        if !divergence.branch_diverges(b) {
+            continue;
+        }
+        let Some((start, meet)) = finder.region_of(b) else { continue };
+        // There is no need to meet in order to end.
+        if f.block(meet).insts.is_empty() && f.block(meet).term == Terminator::Exit {
+            continue;
+        }
+        // Lanes that wait for the same place in a region around this one need no second appointment.
+        let there = by_meet.entry(meet).or_default();
+        let is_known = |&n: &usize| {
+            let around: Block = regions[n].start;
+            around == start || finder.parts.contains(around, meet, start)
+        };
+        if !there.iter().any(is_known) {
+            there.retain(|&n| {
+                regions[n].is_replaced = finder.parts.contains(start, meet, regions[n].start);
+                !regions[n].is_replaced
+            });
+            there.push(regions.len());
+            regions.push(Region { start, meet, register: 0, is_replaced: false });
+        }
+    }
+    regions.retain(|r| !r.is_replaced);
+    regions
 }
 
 /// Gives each region a register that no region around it, inside it or at its start has. Larger regions come first, so that
 /// what is left out when registers run out is inside.
-fn assign_registers(f: &Function, regions: &mut [Region]) {
+fn assign_registers(f: &Function, parts: &Regions, regions: &mut [Region]) {
     // Registers of the regions that a block is in, and of those that start there, as bits.
     let mut around = vec![0u32; f.blocks.len()];
     let mut starting = vec![0u32; f.blocks.len()];
+    const ALL: u32 = (1 << REGISTERS) - 1;
     for r in regions {
         let at = r.start.index();
-        let taken = r.inside.iter().fold(around[at] | starting[at], |t, b| t | starting[b.index()]);
+        let mut taken = around[at] | starting[at];
+        // Deep inside there is none left, so a block is looked at for as many regions as there are registers.
+        if taken != ALL {
+            parts.inside(r.start, r.meet).for_each(|b| taken |= starting[b.index()]);
+        }
         r.register = taken.trailing_ones().min(u32::from(REGISTERS)) as u8;
         if r.register < REGISTERS {
             starting[at] |= 1 << r.register;
-            r.inside.iter().for_each(|b| around[b.index()] |= 1 << r.register);
+            parts.inside(r.start, r.meet).for_each(|b| around[b.index()] |= 1 << r.register);
         }
     }
 }
 
+/// What came of looking for the start of a region with a given meeting block.
+#[derive(Clone, Copy)]
+enum Search {
+    Found(Block),
+    /// There is none; a later meeting block may have one.
+    Outward,
+    Impossible,
+}
+
 struct Finder<'a> {
-    f: &'a Function,
     dom: &'a DomTree,
     loops: &'a Loops,
     post: &'a PostDominators,
+    parts: &'a Regions<'a>,
+    /// What was found from a block for a meeting block.
+    tried: HashMap<(Block, Block), Search>,
 }
 
-impl Finder<'_> {
+impl<'a> Finder<'a> {
+    fn new(dom: &'a DomTree, loops: &'a Loops, post: &'a PostDominators, parts: &'a Regions<'a>) -> Self {
+        Finder { dom, loops, post, parts, tried: HashMap::new() }
+    }
+
     /// Start and meeting block for the lanes that part at the end of `b`.
-    fn region_of(&self, b: Block) -> Option<(Block, Block)> {
+    fn region_of(&mut self, b: Block) -> Option<(Block, Block)> {
         let mut meet = self.post.ipdom(b)?;
         // Each step goes outward, so there are few.
         for _ in 0..64 {
-            let mut start = Some(b);
-            while let Some(s) = start {
-                let s = self.before_loops(s, meet)?;
-                if !self.post_dominates(meet, s) {
-                    break;
-                }
-                if self.same_loops(s, meet) && self.dominates_region(s, meet) {
-                    return Some((s, meet));
-                }
-                start = self.dom.idom(s);
+            match self.start_for(b, meet) {
+                Search::Found(start) => return Some((start, meet)),
+                Search::Impossible => return None,
+                Search::Outward => meet = self.post.ipdom(meet)?,
             }
-            meet = self.post.ipdom(meet)?;
         }
         None
+    }
+
+    /// The first block, from `b` up the dominator tree, at which a region with this meeting block can start.
+    fn start_for(&mut self, b: Block, meet: Block) -> Search {
+        let mut path = Vec::new();
+        let mut at = b;
+        let found = loop {
+            if let Some(&known) = self.tried.get(&(at, meet)) {
+                break known;
+            }
+            path.push(at);
+            let Some(s) = self.before_loops(at, meet) else { break Search::Impossible };
+            if !self.post.post_dominates(meet, s) {
+                break Search::Outward;
+            }
+            if self.same_loops(s, meet) && self.parts.is_closed(s, Some(meet)) {
+                break Search::Found(s);
+            }
+            match self.dom.idom(s) {
+                Some(up) => at = up,
+                None => break Search::Outward,
+            }
+        };
+        self.tried.extend(path.into_iter().map(|s| ((s, meet), found)));
+        found
     }
 
     /// `s`, or the preheader of the outermost loop around it that the meeting block is not in.
@@ -213,86 +239,86 @@ impl Finder<'_> {
         }
         true
     }
-
-    fn post_dominates(&self, meet: Block, s: Block) -> bool {
-        let mut at = self.post.ipdom(s);
-        while let Some(p) = at {
-            if p == meet {
-                return true;
-            }
-            at = self.post.ipdom(p);
-        }
-        false
-    }
-
-    fn inside(&self, start: Block, meet: Block) -> Vec<Block> {
-        let mut inside = HashSet::new();
-        let mut stack: Vec<Block> = self.f.successors(start).to_vec();
-        while let Some(b) = stack.pop() {
-            if b != meet && b != start && inside.insert(b) {
-                stack.extend(self.f.successors(b));
-            }
-        }
-        let mut inside: Vec<Block> = inside.into_iter().collect();
-        inside.sort_unstable();
-        inside
-    }
-
-    fn dominates_region(&self, start: Block, meet: Block) -> bool {
-        // The start itself may be met again only through the meeting block.
-        self.inside(start, meet)
-            .iter()
-            .all(|&b| self.dom.dominates(start, b) && !self.f.successors(b).contains(&start))
-    }
 }
 
 /// Loops that may wait for another thread: an exit depends on memory read in the loop.
-fn spinning_loops(f: &Function, loops: &Loops) -> Vec<LoopId> {
-    let mut home: Vec<Option<Block>> = vec![None; f.insts.len()];
-    for &b in &f.layout {
-        f.block(b).insts.iter().for_each(|i| home[i.index()] = Some(b));
-    }
-    let mut found = Vec::new();
-    for n in 0..loops.loops.len() {
-        let id = LoopId(n);
-        let mut seen = HashSet::new();
-        let mut work: Vec<Value> = Vec::new();
-        for &(from, _) in &loops.get(id).exits {
-            match f.block(from).term {
-                Terminator::Branch { cond: v, .. } | Terminator::Switch { index: v, .. } => work.push(v),
-                _ => {}
-            }
+struct Spins {
+    /// The loop with this header, if it may wait.
+    by_header: HashMap<Block, LoopId>,
+    /// Headers of such loops before each place in the preorder of the dominator tree.
+    before: Vec<u32>,
+}
+
+impl Spins {
+    fn new(f: &Function, loops: &Loops, dom: &DomTree, preds: &[SmallVec<[Block; 2]>]) -> Self {
+        let mut home: Vec<Option<Block>> = vec![None; f.insts.len()];
+        for &b in &f.layout {
+            f.block(b).insts.iter().for_each(|i| home[i.index()] = Some(b));
         }
-        // Which memory a loop-carried value came from matters no less: parameters are followed to their arguments.
-        while let Some(v) = work.pop() {
-            if !seen.insert(v) {
-                continue;
-            }
-            match f.def(v) {
-                ir::ValueDef::Inst(i, _) if home[i.index()].is_some_and(|b| loops.contains(id, b)) => {
-                    let reads = match f.inst(i).op {
-                        Op::Load(a) => !matches!(a.space, Space::Param | Space::Const | Space::Local),
-                        Op::Atom(_) | Op::Call(_) | Op::CallIndirect => true,
-                        _ => false,
-                    };
-                    if reads {
-                        found.push(id);
-                        break;
-                    }
-                    work.extend(f.inst_values(i));
-                }
-                ir::ValueDef::BlockParam(b, k) if loops.contains(id, b) => {
-                    for &p in &loops.get(id).blocks {
-                        for call in f.block(p).term.calls() {
-                            if call.block == b {
-                                work.push(call.args[k as usize]);
-                            }
-                        }
-                    }
-                }
-                _ => {}
-            }
+        let all = (0..loops.loops.len()).map(LoopId);
+        let by_header: HashMap<Block, LoopId> = all
+            .filter(|&id| may_spin(f, loops, id, &home, preds))
+            .map(|id| (loops.get(id).header, id))
+            .collect();
+        let mut before = vec![0];
+        for (n, b) in dom.preorder().iter().enumerate() {
+            before.push(before[n] + u32::from(by_header.contains_key(b)));
+        }
+        Spins { by_header, before }
+    }
+
+    /// Lanes that wait at the end of the region may do so for others that wait in it.
+    fn are_in(&self, r: &Region, loops: &Loops, parts: &Regions) -> bool {
+        let around = self.by_header.get(&r.meet).is_some_and(|&l| loops.contains(l, r.start));
+        let inside: u32 = parts
+            .parts(r.start, Some(r.meet))
+            .into_iter()
+            .map(|range| self.before[range.end] - self.before[range.start])
+            .sum();
+        around || inside > u32::from(self.by_header.contains_key(&r.start))
+    }
+}
+
+fn may_spin(
+    f: &Function,
+    loops: &Loops,
+    id: LoopId,
+    home: &[Option<Block>],
+    preds: &[SmallVec<[Block; 2]>],
+) -> bool {
+    let mut seen: HashSet<Value> = HashSet::new();
+    let mut work: Vec<Value> = Vec::new();
+    for &(from, _) in &loops.get(id).exits {
+        match f.block(from).term {
+            Terminator::Branch { cond: v, .. } | Terminator::Switch { index: v, .. } => work.push(v),
+            _ => {}
         }
     }
-    found
+    // Which memory a loop-carried value came from matters no less: parameters are followed to their arguments.
+    while let Some(v) = work.pop() {
+        if !seen.insert(v) {
+            continue;
+        }
+        match f.def(v) {
+            ir::ValueDef::Inst(i, _) if home[i.index()].is_some_and(|b| loops.contains(id, b)) => {
+                let reads = match f.inst(i).op {
+                    Op::Load(a) => !matches!(a.space, Space::Param | Space::Const | Space::Local),
+                    Op::Atom(_) | Op::Call(_) | Op::CallIndirect => true,
+                    _ => false,
+                };
+                if reads {
+                    return true;
+                }
+                work.extend(f.inst_values(i));
+            }
+            ir::ValueDef::BlockParam(b, k) if loops.contains(id, b) => {
+                for &p in preds[b.index()].iter().filter(|&&p| loops.contains(id, p)) {
+                    let calls = f.block(p).term.calls();
+                    work.extend(calls.iter().filter(|c| c.block == b).map(|c| c.args[k as usize]));
+                }
+            }
+            _ => {}
+        }
+    }
+    false
 }

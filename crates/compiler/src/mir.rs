@@ -190,6 +190,8 @@ pub struct MInst {
     pub guard: PSrc,
     /// Where the guard does not hold the destination may be anything: what it was before is not read.
     pub fresh: bool,
+    /// The same for the predicates it writes: a carry that only an instruction under the same guard reads.
+    pub fresh_preds: bool,
     pub target: Option<Target>,
     pub frame: Option<FrameImm>,
     /// Set for calls.
@@ -209,6 +211,7 @@ impl MInst {
             ps: [PSrc::TRUE; 3],
             guard: PSrc::TRUE,
             fresh: false,
+            fresh_preds: false,
             target: None,
             frame: None,
             call: None,
@@ -286,6 +289,19 @@ impl MInst {
     pub fn num(mut self, field: Field, value: u32) -> Self {
         self.inst = self.inst.with_num(field, value);
         self
+    }
+
+    /// The block that it names: where lanes meet again.
+    pub fn target_block(&self) -> Option<usize> {
+        match self.target {
+            Some(Target::Block(b)) => Some(b),
+            _ => None,
+        }
+    }
+
+    /// What its predicates were before is read where the guard does not hold.
+    pub fn keeps_preds(&self) -> bool {
+        self.is_guarded() && !self.fresh && !self.fresh_preds
     }
 
     pub fn is_guarded(&self) -> bool {
@@ -526,6 +542,45 @@ impl MFunction {
 
     pub fn class(&self, r: VReg) -> Class {
         self.classes[r.index()]
+    }
+
+    /// Removes blocks that nothing leads to, as behind a branch whose condition selection found to be known. What stands in
+    /// one must not stand for what happens elsewhere: a value made there is made nowhere.
+    pub fn remove_unreachable(&mut self) {
+        let mut new = vec![usize::MAX; self.blocks.len()];
+        let mut stack = vec![0];
+        while let Some(b) = stack.pop() {
+            if std::mem::replace(&mut new[b], 0) == usize::MAX {
+                stack.extend(self.successors(b));
+                // A place where lanes meet is named, whether they get there or not.
+                stack.extend(self.blocks[b].insts.iter().filter_map(|i| i.target_block()));
+            }
+        }
+        if new.iter().all(|&n| n == 0) {
+            return;
+        }
+        new.iter_mut().filter(|n| **n == 0).enumerate().for_each(|(k, n)| *n = k);
+        let mut at = 0;
+        self.blocks.retain(|_| {
+            at += 1;
+            new[at - 1] != usize::MAX
+        });
+        for b in &mut self.blocks {
+            for i in &mut b.insts {
+                if let Some(Target::Block(t)) = &mut i.target {
+                    *t = new[*t];
+                }
+            }
+            match &mut b.term {
+                MTerm::Jump(t) => *t = new[*t],
+                MTerm::Branch { then, otherwise, .. } => (*then, *otherwise) = (new[*then], new[*otherwise]),
+                _ => {}
+            }
+        }
+        // The table of a jump that is gone still has its place; nobody looks where it leads.
+        for t in self.tables.iter_mut().flat_map(|t| &mut t.targets) {
+            *t = if new[*t] == usize::MAX { 0 } else { new[*t] };
+        }
     }
 
     /// Blocks that block `b` may go to.

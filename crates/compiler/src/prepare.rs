@@ -98,34 +98,25 @@ fn return_once(f: &mut Function) {
 pub fn make_preheaders(f: &mut Function) {
     let dom = DomTree::new(f);
     let loops = Loops::new(f, &dom);
-    for l in &loops.loops {
-        if l.preheader.is_some() {
-            continue;
-        }
-        let header = l.header;
-        let is_latch = |b: Block| l.latches.contains(&b);
-        let froms: Vec<Block> = f
-            .layout
-            .iter()
-            .copied()
-            .filter(|&b| !is_latch(b) && f.block(b).term.calls().iter().any(|c| c.block == header))
-            .collect();
-        if header == f.entry() {
-            continue;
-        }
-        insert_before(f, header, &froms);
+    let preds = f.predecessors();
+    let mut added = Vec::new();
+    let entry = f.entry();
+    for l in loops.loops.iter().filter(|l| l.preheader.is_none() && l.header != entry) {
+        let mut froms = preds[l.header.index()].clone();
+        froms.retain(|b| !l.latches.contains(b));
+        froms.dedup();
+        added.push((l.header, block_before(f, l.header, &froms)));
     }
+    place_before(f, &added);
 }
 
-/// Puts a block in front of `to` that the jumps from `froms` now go through. Returns it.
-pub fn insert_before(f: &mut Function, to: Block, froms: &[Block]) -> Block {
+/// Makes a block in front of `to` that the jumps from `froms` now go through. The caller puts it into the layout.
+pub fn block_before(f: &mut Function, to: Block, froms: &[Block]) -> Block {
     let new = f.new_block();
     let types: Vec<Type> = f.block(to).params.iter().map(|&p| f.ty(p)).collect();
     let params: Vec<Value> = types.iter().map(|&t| f.add_block_param(new, t)).collect();
     f.block_mut(new).term = jump(to, &params);
     f.block_mut(new).term_loc = first_loc(f, to);
-    let at = f.layout.iter().position(|&b| b == to).unwrap_or(f.layout.len());
-    f.layout.insert(at, new);
     for &b in froms {
         for call in f.block_mut(b).term.calls_mut() {
             if call.block == to {
@@ -134,6 +125,20 @@ pub fn insert_before(f: &mut Function, to: Block, froms: &[Block]) -> Block {
         }
     }
     new
+}
+
+/// Puts new blocks into the layout: of each pair the second right before the first, the last pair nearest to it.
+pub fn place_before(f: &mut Function, added: &[(Block, Block)]) {
+    if added.is_empty() {
+        return;
+    }
+    let mut before: Vec<Vec<Block>> = vec![Vec::new(); f.blocks.len()];
+    added.iter().for_each(|&(to, new)| before[to.index()].push(new));
+    let old = std::mem::take(&mut f.layout);
+    for b in old {
+        f.layout.append(&mut before[b.index()]);
+        f.layout.push(b);
+    }
 }
 
 fn first_loc(f: &Function, b: Block) -> LocId {

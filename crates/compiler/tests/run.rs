@@ -34,6 +34,10 @@ fn header(text: &str) -> Case {
 fn run(name: &str, text: &str, case: &Case, options: &compiler::Options) -> Vec<u32> {
     let module = ptx::to_ir(name, text.as_bytes()).unwrap_or_else(|e| panic!("{name}: {e:?}"));
     let image = compiler::compile(module, options).unwrap_or_else(|e| panic!("{name} {options:?}: {e}"));
+    run_image(name, case, image)
+}
+
+fn run_image(name: &str, case: &Case, image: isa::Image) -> Vec<u32> {
     let image = isa::Image::from_bytes(&image.to_bytes().expect("encodes")).expect("decodes");
     let entry = image.entries().next().expect("an entry").name.clone();
     let memory = simt::Memory::new(1 << 24).expect("memory");
@@ -43,7 +47,7 @@ fn run(name: &str, text: &str, case: &Case, options: &compiler::Options) -> Vec<
     let shape = simt::Shape::new([1, 1, 1], [case.block, 1, 1]);
     let engine = simt::Options { threads: 1, max_instructions: 10_000_000, ..simt::Options::default() };
     simt::run(&program, &entry, &shape, &out.to_le_bytes(), &memory, &engine)
-        .unwrap_or_else(|e| panic!("{name} {options:?}: {e}"));
+        .unwrap_or_else(|e| panic!("{name}: {e}"));
     let mut bytes = vec![0; 4 * case.words];
     memory.read(out, &mut bytes).expect("a buffer");
     bytes.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect()
@@ -79,6 +83,17 @@ fn programs_give_the_same_words_however_they_are_compiled() {
             }
         }
     }
+}
+
+/// No pass leaves a branch on a constant, but selection does not depend on that.
+#[test]
+fn selection_leaves_nothing_behind_branches_that_are_known() {
+    let text = include_str!("run/known_branches.ptx");
+    let module = ptx::to_ir("known", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}"));
+    let options = compiler::Options { opt_level: 1, ..compiler::Options::default() };
+    let image = compiler::image::build(module, &options, None).expect("compiles");
+    let case = header(text);
+    assert_eq!(run_image("known", &case, image), case.expected);
 }
 
 #[test]

@@ -20,7 +20,8 @@ const NOISE: f64 = 0.1;
 /// A kind of module that can be made in any length.
 pub struct Kind {
     pub name: String,
-    make: Box<dyn Fn(usize) -> String>,
+    /// The text of a module of about so many lines.
+    pub make: Box<dyn Fn(usize) -> String>,
 }
 
 /// One kind's times.
@@ -109,7 +110,7 @@ pub fn json(rows: &[Row]) -> Value {
     json!({ "kinds": rows.iter().map(row).collect::<Vec<_>>(), "summary": summary(rows).trim() })
 }
 
-/// Compiles modules of every length, the shorter ones twice, of which the better time counts.
+/// Compiles modules of every length several times, of which the best counts.
 pub fn measure(kind: &Kind, options: &CompileOptions, most: usize) -> Result<Row, String> {
     let mut times = Vec::new();
     for size in SIZES.into_iter().filter(|&n| n <= most) {
@@ -117,7 +118,7 @@ pub fn measure(kind: &Kind, options: &CompileOptions, most: usize) -> Result<Row
         let lines = text.lines().count();
         let source = Source::new(format!("{}.ptx", kind.name), text.into_bytes());
         let mut best = f64::INFINITY;
-        for _ in 0..if size <= TARGET.0 { 3 } else { 1 } {
+        for _ in 0..if size <= TARGET.0 { 3 } else { 2 } {
             let start = Instant::now();
             let image = driver::compile(&source, options);
             best = best.min(start.elapsed().as_secs_f64());
@@ -240,6 +241,41 @@ fn loops(lines: usize) -> String {
     HEADER.to_owned() + &kernel("loops", &repeat(lines.saturating_sub(150), part))
 }
 
+/// Loops that test at their top and exchange values among lanes.
+fn whiles(lines: usize) -> String {
+    let part = |n: usize| {
+        format!(
+            "  mov.u32 %r40, 0;\nW{n}:\n  setp.ge.u32 %p1, %r40, %r63;\n  @%p1 bra D{n};\n{}{}\
+             \x20 shfl.sync.bfly.b32 %r41, %r{}, 1, 31, -1;\n  add.u32 %r{}, %r{}, %r41;\n  \
+             add.u32 %r40, %r40, 1;\n  bra W{n};\nD{n}:\n",
+            operation(2 * n),
+            operation(2 * n + 1),
+            n % 32,
+            n % 32,
+            n % 32,
+        )
+    };
+    HEADER.to_owned() + &kernel("whiles", &repeat(lines.saturating_sub(150), part))
+}
+
+/// One loop with many ways to go on and to leave it.
+fn exits(lines: usize) -> String {
+    let part = |n: usize| {
+        let to = ["NEXT", "DONE", "AFTER"][n % 3];
+        format!(
+            "{}  setp.eq.u32 %p1, %r62, {n};\n  @%p1 bra {to};\n{}",
+            operation(2 * n),
+            operation(2 * n + 1)
+        )
+    };
+    let body = repeat(lines.saturating_sub(160), part);
+    let body = format!(
+        "  mov.u32 %r40, 0;\nLOOP:\n{body}NEXT:\n  add.u32 %r40, %r40, 1;\n  setp.lt.u32 %p1, %r40, %r63;\n  \
+         @%p1 bra LOOP;\nDONE:\n  add.u32 %r0, %r0, 1;\nAFTER:\n"
+    );
+    HEADER.to_owned() + &kernel("exits", &body)
+}
+
 /// Small functions, each called once, and small kernels.
 fn functions(lines: usize) -> String {
     let part = |n: usize| {
@@ -312,12 +348,14 @@ fn copy_of(text: &str, number: usize) -> String {
 
 /// The kinds that can be made; programs of a directory, repeated, are one more.
 pub fn kinds(directory: Option<&Path>) -> Result<Vec<Kind>, String> {
-    let made: [(&str, fn(usize) -> String); 7] = [
+    let made: [(&str, fn(usize) -> String); 9] = [
         ("straight", straight),
         ("chain", chain),
         ("branches", branches),
         ("nested", nested),
         ("loops", loops),
+        ("whiles", whiles),
+        ("exits", exits),
         ("functions", functions),
         ("random", random),
     ];

@@ -16,6 +16,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`compile`] | a program's bytes to an image |
+//! | [`config`] | configurations of the machine by name or from files |
 //! | [`device`], [`module`], [`launch`] | memory, loaded programs, launches and how they end |
 //! | [`limits`] | what can be launched |
 //! | [`launch_file`], [`run`] | launch files and running them |
@@ -25,6 +26,7 @@
 //! Errors are values that say what to do; nothing here prints.
 
 pub mod compile;
+pub mod config;
 pub mod device;
 pub mod digest;
 pub mod element;

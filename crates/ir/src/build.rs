@@ -175,15 +175,16 @@ impl FunctionBuilder {
             }
         }
         for b in self.func.layout.clone() {
-            let mut term = std::mem::replace(&mut self.func.block_mut(b).term, Terminator::Unreachable);
-            for call in term.calls_mut() {
-                for &param in &self.func.block(call.block).params {
-                    let from =
-                        incoming.get(param.index()).and_then(|list| list.iter().find(|(p, _)| *p == b));
-                    call.args.extend(from.map(|(_, v)| *v));
+            for (n, param) in self.func.block(b).params.clone().into_iter().enumerate() {
+                for &(p, v) in incoming.get(param.index()).into_iter().flatten() {
+                    // A predecessor that jumps here twice is listed twice.
+                    for call in self.func.block_mut(p).term.calls_mut() {
+                        if call.block == b && call.args.len() == n {
+                            call.args.push(v);
+                        }
+                    }
                 }
             }
-            self.func.block_mut(b).term = term;
         }
         remove_trivial(&mut self.func);
         self.func

@@ -74,8 +74,8 @@ pub enum Terminator {
 impl Terminator {
     pub fn calls(&self) -> SmallVec<[&BlockCall; 2]> {
         match self {
-            Terminator::Jump(c) => smallvec::smallvec![c],
-            Terminator::Branch { then, otherwise, .. } => smallvec::smallvec![then, otherwise],
+            Terminator::Jump(c) => SmallVec::from_buf_and_len([c, c], 1),
+            Terminator::Branch { then, otherwise, .. } => SmallVec::from_buf([then, otherwise]),
             Terminator::Switch { targets, .. } => targets.iter().collect(),
             _ => SmallVec::new(),
         }
@@ -311,7 +311,13 @@ impl Function {
     }
 
     pub fn successors(&self, b: Block) -> SmallVec<[Block; 2]> {
-        self.block(b).term.calls().iter().map(|c| c.block).collect()
+        // Asked for all the time: without the detour through a list of calls.
+        match &self.block(b).term {
+            Terminator::Jump(c) => SmallVec::from_buf_and_len([c.block, c.block], 1),
+            Terminator::Branch { then, otherwise, .. } => SmallVec::from_buf([then.block, otherwise.block]),
+            Terminator::Switch { targets, .. } => targets.iter().map(|c| c.block).collect(),
+            _ => SmallVec::new(),
+        }
     }
 
     /// Predecessors of every block (indexed by block), from live blocks only; a block that jumps twice is listed twice.

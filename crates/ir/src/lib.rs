@@ -17,6 +17,7 @@
 
 pub mod block_params;
 pub mod build;
+pub mod dominators;
 pub mod entity;
 pub mod function;
 pub mod module;
@@ -27,6 +28,7 @@ pub mod validate;
 
 pub use block_params::remove_trivial;
 pub use build::FunctionBuilder;
+pub use dominators::{Edges, block_edges, dominators, immediate_dominators};
 pub use entity::{Block, FuncId, GlobalId, InstId, LocId, SlotId, Value, Var};
 pub use function::{
     BlockCall, BlockData, Function, FunctionKind, Guard, InstData, Launch, StackSlot, Terminator, ValueDef,
@@ -36,4 +38,4 @@ pub use module::{
 };
 pub use op::*;
 pub use types::{Scalar, Type};
-pub use validate::{Invalid, dominators, validate};
+pub use validate::{Invalid, validate};

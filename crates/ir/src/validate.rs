@@ -9,6 +9,7 @@
 //! 4. Indices of functions, variables, slots and locations exist.
 //! 5. Entry functions end in `Exit`, device functions in `Return` with their result widths (or `Exit`, `Unreachable`).
 
+use crate::dominators::{Edges, dominators};
 use crate::entity::{Block, Value};
 use crate::function::{Function, FunctionKind, Terminator, ValueDef};
 use crate::module::Module;
@@ -145,52 +146,30 @@ fn check_inst(m: &Module, f: &Function, i: crate::InstId) -> Result<(), String> 
     }
 }
 
-/// Immediate dominators by block index (`None` for the entry and for dead blocks), by Cooper, Harvey and Kennedy.
-pub fn dominators(f: &Function) -> Vec<Option<Block>> {
-    let rpo = f.reverse_postorder();
-    let mut number = vec![usize::MAX; f.blocks.len()];
-    rpo.iter().enumerate().for_each(|(n, b)| number[b.index()] = n);
-    let preds = f.predecessors();
-    let mut idom: Vec<Option<Block>> = vec![None; f.blocks.len()];
-    let entry = f.entry();
-    idom[entry.index()] = Some(entry);
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for &b in &rpo[1..] {
-            let mut new: Option<Block> = None;
-            for &p in &preds[b.index()] {
-                if idom[p.index()].is_none() {
-                    continue;
-                }
-                new = Some(match new {
-                    None => p,
-                    Some(mut x) => {
-                        let mut y = p;
-                        while x != y {
-                            while number[x.index()] > number[y.index()] {
-                                x = idom[x.index()].unwrap_or(entry);
-                            }
-                            while number[y.index()] > number[x.index()] {
-                                y = idom[y.index()].unwrap_or(entry);
-                            }
-                        }
-                        x
-                    }
-                });
-            }
-            if new.is_some() && idom[b.index()] != new {
-                idom[b.index()] = new;
-                changed = true;
-            }
+/// When a walk of the dominator tree enters and leaves each block: the times of a block lie between those of what
+/// dominates it. 0 where control does not come.
+fn tree_times(f: &Function, idom: &[Option<Block>]) -> Vec<(u32, u32)> {
+    let up: Vec<(u32, u32)> =
+        idom.iter().enumerate().filter_map(|(b, up)| up.map(|up| (up.0, b as u32))).collect();
+    let children = Edges::new(idom.len(), &up);
+    let mut times = vec![(0, 0); idom.len()];
+    let mut now = 0;
+    let mut stack = vec![(f.entry().index(), 0)];
+    while let Some((b, next)) = stack.pop() {
+        now += 1;
+        if next == 0 {
+            times[b].0 = now;
+        }
+        match children.from(b).get(next) {
+            Some(&child) => stack.extend([(b, next + 1), (child as usize, 0)]),
+            None => times[b].1 = now,
         }
     }
-    idom[entry.index()] = None;
-    idom
+    times
 }
 
 fn check_dominance(f: &Function) -> Result<(), String> {
-    let idom = dominators(f);
+    let times = tree_times(f, &dominators(f));
     // A value is available in a block when its defining block is among the block's dominators.
     let mut def_block: Vec<Option<Block>> = vec![None; f.values.len()];
     for &v in &f.param_values {
@@ -210,21 +189,17 @@ fn check_dominance(f: &Function) -> Result<(), String> {
             }
         }
     }
-    let dominates = |a: Block, mut b: Block| loop {
-        if a == b {
-            return true;
-        }
-        match idom[b.index()] {
-            Some(up) => b = up,
-            None => return false,
-        }
+    let dominates = |a: Block, b: Block| {
+        let (a, b) = (times[a.index()], times[b.index()]);
+        a.0 != 0 && a.0 <= b.0 && b.1 <= a.1
     };
     let reachable = f.reverse_postorder();
     let mut seen = vec![false; f.values.len()];
+    f.param_values.iter().for_each(|v| seen[v.index()] = true);
     for &b in &reachable {
         f.block(b).params.iter().for_each(|p| seen[p.index()] = true);
         let use_ok = |v: Value, seen: &[bool]| match def_block[v.index()] {
-            Some(d) if d == b => seen[v.index()] || f.param_values.contains(&v),
+            Some(d) if d == b => seen[v.index()],
             Some(d) => dominates(d, b),
             None => false,
         };

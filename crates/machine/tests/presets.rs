@@ -35,3 +35,16 @@ fn presets_are_the_machines_they_stand_for() {
     let error = Config::preset("tny").expect_err("no preset").to_string();
     assert_eq!(error, "there is no configuration `tny` (did you mean `tiny`?)");
 }
+
+#[test]
+fn the_reference_page_is_up_to_date() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
+    let page = machine::config::page();
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(path, &page).expect("docs/configuration.md is writable");
+    }
+    assert!(
+        std::fs::read_to_string(path).unwrap_or_default() == page,
+        "docs/configuration.md is old: run BLESS=1 cargo test -p machine --test presets"
+    );
+}

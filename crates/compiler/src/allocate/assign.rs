@@ -119,6 +119,13 @@ fn reads_late(f: &MFunction) -> Vec<bool> {
     f.blocks.iter().flat_map(|b| b.insts.iter().map(is_late).chain([false])).collect()
 }
 
+/// Whether all ranges pass. Asks about every so many of a long list first: what lives at once with something else mostly does
+/// so for long, and is found by few questions wherever that is.
+fn all_spread(ranges: &[(u32, u32)], mut pass: impl FnMut((u32, u32)) -> bool) -> bool {
+    let step = ranges.len().isqrt().max(1);
+    (0..step).all(|first| ranges[first..].iter().step_by(step).all(|&r| pass(r)))
+}
+
 impl Assigner<'_> {
     fn is_pred(&self, r: VReg) -> bool {
         self.f.class(r) == Class::Pred
@@ -179,9 +186,9 @@ impl Assigner<'_> {
         }
         units.enumerate().all(|(k, u)| {
             let taken = &file[at + k];
-            self.live.ranges[u]
-                .iter()
-                .all(|&(from, to)| taken.range(..to).next_back().is_none_or(|(_, &(end, _))| end <= from))
+            all_spread(&self.live.ranges[u], |(from, to)| {
+                taken.range(..to).next_back().is_none_or(|(_, &(end, _))| end <= from)
+            })
         })
     }
 
@@ -195,7 +202,7 @@ impl Assigner<'_> {
     fn is_rested(&self, r: VReg, at: usize) -> bool {
         let file = self.file(r);
         self.live.units(self.f, r).enumerate().all(|(k, u)| {
-            self.live.ranges[u].iter().all(|&(from, to)| {
+            all_spread(&self.live.ranges[u], |(from, to)| {
                 let before = file[at + k].range(..self.rest_end(to)).next_back();
                 before.is_none_or(|(_, &(end, _))| self.rest_end(end) <= from)
             })

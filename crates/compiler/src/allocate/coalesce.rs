@@ -2,6 +2,7 @@
 
 use super::liveness::Live;
 use crate::mir::{MFunction, Sub, VReg};
+use std::collections::{BTreeMap, HashSet};
 
 /// Which virtual register a register is now part of, and at which word.
 struct Merged {
@@ -39,9 +40,11 @@ pub fn coalesce(f: &mut MFunction, live: &mut Live) {
         }
     }
     copies.sort_by_key(|c| std::cmp::Reverse(c.0));
+    let mut ranges = Ranges { lists: &mut live.ranges, trees: BTreeMap::new(), apart: HashSet::new() };
     for (_, to, from) in copies {
-        merge(f, live, &mut merged, to, from);
+        merge(f, &live.base, &mut ranges, &mut merged, to, from);
     }
+    ranges.finish();
     for b in &mut f.blocks {
         for i in &mut b.insts {
             i.for_each_sub_mut(|s, _, _| *s = merged.find(*s));
@@ -65,7 +68,7 @@ pub fn coalesce(f: &mut MFunction, live: &mut Live) {
 }
 
 /// Makes `to` and `from` one register if they never live at once.
-fn merge(f: &MFunction, live: &mut Live, merged: &mut Merged, to: Sub, from: Sub) {
+fn merge(f: &MFunction, base: &[u32], ranges: &mut Ranges, merged: &mut Merged, to: Sub, from: Sub) {
     let (to, from) = (merged.find(to), merged.find(from));
     if to.reg == from.reg || [to, from].iter().any(|s| s.reg == f.sp || f.fixed[s.reg.index()].is_some()) {
         return;
@@ -79,17 +82,116 @@ fn merge(f: &MFunction, live: &mut Live, merged: &mut Merged, to: Sub, from: Sub
         return;
     }
     let (large, small) = (large.reg, small.reg);
-    let first = live.base[large.index()] as usize + at as usize;
-    let second = live.base[small.index()] as usize;
-    let conflict = (0..units as usize).any(|k| overlap(&live.ranges[first + k], &live.ranges[second + k]));
-    if conflict {
+    let first = base[large.index()] as usize + at as usize;
+    let second = base[small.index()] as usize;
+    if ranges.apart.contains(&(first, second)) {
         return;
     }
-    for k in 0..units as usize {
-        let other = std::mem::take(&mut live.ranges[second + k]);
-        live.ranges[first + k] = union(&live.ranges[first + k], &other);
+    if (0..units as usize).any(|k| ranges.overlap(first + k, second + k)) {
+        ranges.apart.insert((first, second));
+        return;
     }
+    (0..units as usize).for_each(|k| ranges.join(first + k, second + k));
     merged.into[small.index()] = (large, at);
+}
+
+/// Lists longer than this become trees while registers are merged: what many copies lead to grows a little with each.
+const LONG: usize = 64;
+
+/// Where units live. A unit has a list or a tree.
+struct Ranges<'a> {
+    lists: &'a mut Vec<Vec<(u32, u32)>>,
+    /// Ends by start.
+    trees: BTreeMap<usize, BTreeMap<u32, u32>>,
+    /// Units that were found to live at once, and will whatever else becomes part of them.
+    apart: HashSet<(usize, usize)>,
+}
+
+impl Ranges<'_> {
+    /// Do two units ever live at once?
+    fn overlap(&self, a: usize, b: usize) -> bool {
+        match (self.trees.get(&a), self.trees.get(&b)) {
+            (None, None) => overlap(&self.lists[a], &self.lists[b]),
+            (Some(tree), None) => self.lists[b].iter().any(|&r| meets(tree, r)),
+            (None, Some(tree)) => self.lists[a].iter().any(|&r| meets(tree, r)),
+            (Some(x), Some(y)) => {
+                let (short, long) = if x.len() <= y.len() { (x, y) } else { (y, x) };
+                short.iter().any(|(&from, &to)| meets(long, (from, to)))
+            }
+        }
+    }
+
+    /// Gives `a` the ranges of `b` too, of which none overlap; `b` has none afterwards.
+    fn join(&mut self, a: usize, b: usize) {
+        let (mine, other) = (self.take(a), self.take(b));
+        let (long, short) = if mine.len() >= other.len() { (mine, other) } else { (other, mine) };
+        if long.len() + short.len() <= LONG {
+            self.lists[a] = union(&long.into_list(), &short.into_list());
+            return;
+        }
+        let mut tree = long.into_tree();
+        short.into_list().into_iter().for_each(|r| insert(&mut tree, r));
+        self.trees.insert(a, tree);
+    }
+
+    fn take(&mut self, unit: usize) -> Taken {
+        match self.trees.remove(&unit) {
+            Some(tree) => Taken::Tree(tree),
+            None => Taken::List(std::mem::take(&mut self.lists[unit])),
+        }
+    }
+
+    /// Makes lists of all.
+    fn finish(self) {
+        for (unit, tree) in self.trees {
+            self.lists[unit] = tree.into_iter().collect();
+        }
+    }
+}
+
+enum Taken {
+    List(Vec<(u32, u32)>),
+    Tree(BTreeMap<u32, u32>),
+}
+
+impl Taken {
+    fn len(&self) -> usize {
+        match self {
+            Taken::List(list) => list.len(),
+            Taken::Tree(tree) => tree.len(),
+        }
+    }
+
+    fn into_list(self) -> Vec<(u32, u32)> {
+        match self {
+            Taken::List(list) => list,
+            Taken::Tree(tree) => tree.into_iter().collect(),
+        }
+    }
+
+    fn into_tree(self) -> BTreeMap<u32, u32> {
+        match self {
+            Taken::List(list) => list.into_iter().collect(),
+            Taken::Tree(tree) => tree,
+        }
+    }
+}
+
+fn meets(tree: &BTreeMap<u32, u32>, (from, to): (u32, u32)) -> bool {
+    tree.range(..to).next_back().is_some_and(|(_, &end)| end > from)
+}
+
+/// Adds a range that overlaps none; those that touch become one.
+fn insert(tree: &mut BTreeMap<u32, u32>, (mut from, mut to): (u32, u32)) {
+    if let Some(end) = tree.remove(&to) {
+        to = end;
+    }
+    if let Some((&start, &end)) = tree.range(..from).next_back()
+        && end == from
+    {
+        from = start;
+    }
+    tree.insert(from, to);
 }
 
 /// Do two ascending lists have a point in common?

@@ -60,10 +60,13 @@ impl Access<'_> {
     fn reads(&self, i: &MInst, classes: &[crate::mir::Class], mut f: impl FnMut(usize)) {
         i.for_each_read(|s, width| self.each(s, width, &mut f));
         i.for_each_pred_read(|p| f(self.base[p.index()] as usize));
-        if i.is_guarded() && !i.fresh {
-            if let Some((s, width)) = i.written() {
-                self.each(s, width, &mut f);
-            }
+        if i.is_guarded()
+            && !i.fresh
+            && let Some((s, width)) = i.written()
+        {
+            self.each(s, width, &mut f);
+        }
+        if i.keeps_preds() {
             i.pd.iter().flatten().for_each(|p| f(self.base[p.index()] as usize));
         }
         if let Some(call) = &i.call {

@@ -153,7 +153,7 @@ fn single_moves(f: &MFunction) -> Vec<Option<[MSrc; 4]>> {
 /// Puts loads before and stores behind an instruction that names spilled registers.
 fn rewrite(f: &mut MFunction, homes: &[Option<Home>], i: &mut MInst, out: &mut Vec<MInst>) {
     let home = |r: VReg| homes.get(r.index()).copied().flatten();
-    let guarded = i.is_guarded();
+    let (guarded, keeps_preds) = (i.is_guarded(), i.keeps_preds());
     // One short register for each spilled one, however often it is named.
     let mut temps: smallvec::SmallVec<[(VReg, VReg); 4]> = smallvec::SmallVec::new();
     let mut loads: smallvec::SmallVec<[(VReg, u8, u32); 4]> = smallvec::SmallVec::new();
@@ -173,7 +173,7 @@ fn rewrite(f: &mut MFunction, homes: &[Option<Home>], i: &mut MInst, out: &mut V
             if written {
                 stores.push((*p, 0, 1));
             }
-            if !written || guarded {
+            if !written || keeps_preds {
                 loads.push((*p, 0, 1));
             }
         }

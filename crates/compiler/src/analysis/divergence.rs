@@ -4,8 +4,16 @@
 //! the same bits and no lane can hold an older copy: a value that leaves a loop which lanes leave in different
 //! iterations is divergent, and so is a parameter of a block where paths of a divergent branch may meet.
 
-use super::PostDominators;
+use super::{DomTree, PostDominators, Regions};
 use ir::{AddrOf, BarMode, Block, Function, InstId, Op, Order, SReg, Space, Terminator, Value, VoteMode};
+use smallvec::{SmallVec, smallvec};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// Blocks that may be looked at for each block of a function, and for a small function, until all that branches could
+/// make divergent is taken to be. Programs of people and of compilers stay below two; this bounds the rest.
+const LOOKS_A_BLOCK: usize = 64;
+const LOOKS: usize = 1 << 16;
 
 pub struct Divergence {
     values: Vec<bool>,
@@ -13,17 +21,27 @@ pub struct Divergence {
 }
 
 impl Divergence {
-    pub fn new(f: &Function, post: &PostDominators) -> Self {
+    pub fn new(f: &Function, dom: &DomTree, post: &PostDominators) -> Self {
         let mut order = vec![usize::MAX; f.blocks.len()];
-        f.reverse_postorder().iter().enumerate().for_each(|(n, b)| order[b.index()] = n);
+        let walk = f.reverse_postorder();
+        walk.iter().enumerate().for_each(|(n, b)| order[b.index()] = n);
+        let preds = f.predecessors();
+        let can_meet = |b: &&Block| preds[b.index()].len() > 1 && !f.block(**b).params.is_empty();
         let mut w = Walk {
             f,
+            dom,
             post,
-            preds: f.predecessors(),
+            regions: Regions::new(f, dom),
+            cyclic: cyclic(f, &walk, &order),
+            joins_by_order: walk.iter().filter(can_meet).map(|b| order[b.index()]).collect(),
+            joins_by_place: walk.iter().filter(can_meet).map(|b| dom.subtree(*b).start).collect(),
+            skips: vec![None; f.blocks.len()],
+            preds: &preds,
             order,
             users: users(f),
             found: Divergence { values: vec![false; f.values.len()], branches: vec![false; f.blocks.len()] },
             work: Vec::new(),
+            looks: LOOKS + LOOKS_A_BLOCK * f.blocks.len(),
             region: Marks::new(f.blocks.len()),
             cycle: Marks::new(f.blocks.len()),
             way: vec![None; f.blocks.len()],
@@ -94,15 +112,45 @@ fn users(f: &Function) -> Vec<Vec<User>> {
     users
 }
 
+/// Blocks that may be on a cycle: some edge goes back across them, or from them to themselves. From others control goes to
+/// blocks behind them only, in reverse postorder.
+fn cyclic(f: &Function, walk: &[Block], order: &[usize]) -> Vec<bool> {
+    let mut across = vec![0i32; walk.len() + 1];
+    for (n, &b) in walk.iter().enumerate() {
+        for s in f.successors(b).iter().map(|s| order[s.index()]).filter(|&s| s <= n) {
+            across[s] += 1;
+            across[n + 1] -= 1;
+        }
+    }
+    let mut found = vec![false; f.blocks.len()];
+    let mut edges = 0;
+    for (&b, change) in walk.iter().zip(across) {
+        edges += change;
+        found[b.index()] = edges > 0;
+    }
+    found
+}
+
 struct Walk<'a> {
     f: &'a Function,
+    dom: &'a DomTree,
     post: &'a PostDominators,
-    preds: Vec<smallvec::SmallVec<[Block; 2]>>,
+    regions: Regions<'a>,
+    cyclic: Vec<bool>,
+    preds: &'a [SmallVec<[Block; 2]>],
     /// Places in reverse postorder.
     order: Vec<usize>,
+    /// Blocks with parameters where ways meet, less those whose parameters are divergent: by place in reverse postorder, and
+    /// by place in the preorder of the dominator tree.
+    joins_by_order: BTreeSet<usize>,
+    joins_by_place: BTreeSet<usize>,
+    /// Where control goes on from a block as far as ways to it are concerned, once that was asked.
+    skips: Vec<Option<SmallVec<[Block; 2]>>>,
     users: Vec<Vec<User>>,
     found: Divergence,
     work: Vec<Value>,
+    /// Blocks that may still be looked at.
+    looks: usize,
     // Scratch that is cleared by what was touched, so that a branch costs its region and not the function.
     region: Marks,
     cycle: Marks,
@@ -186,8 +234,36 @@ impl Walk<'_> {
         if std::mem::replace(&mut self.found.branches[b.index()], true) {
             return;
         }
-        // Everything lanes can run before they are together again.
         let join = self.post.ipdom(b);
+        if self.looks == 0 || self.has_no_joins(b, join) {
+            return;
+        }
+        let mut blocks = self.walk_region(b, join, true);
+        self.mark_joins(b, join, &mut blocks);
+        if self.region.has(b) {
+            self.walk_region(b, join, false);
+            self.mark_leaving(b, join);
+        }
+        if self.looks == 0 {
+            self.give_up();
+        }
+    }
+
+    /// There is nothing left to find for lanes that part at `b` and meet at `join`, and they do not come back to `b` before.
+    fn has_no_joins(&self, b: Block, join: Option<Block>) -> bool {
+        let at = |j: Block| self.order[j.index()];
+        if self.regions.is_closed(b, join) {
+            let none = |r: Range<usize>| self.joins_by_place.range(r).next().is_none();
+            return self.regions.parts(b, join).into_iter().all(none)
+                && join.is_none_or(|j| !self.joins_by_order.contains(&at(j)));
+        }
+        let last = join.filter(|j| !self.cyclic[j.index()]).map_or(usize::MAX, at);
+        !self.cyclic[b.index()] && self.joins_by_order.range(at(b) + 1..=last).next().is_none()
+    }
+
+    /// Collects what lanes that part at `b` can run before they are together again. With `skips`, less the parts that ways
+    /// enter and leave at one place: none of them meet there.
+    fn walk_region(&mut self, b: Block, join: Option<Block>, skips: bool) -> Vec<Block> {
         self.region.clear();
         let mut blocks: Vec<Block> = Vec::new();
         let mut stack: Vec<Block> = self.f.successors(b).to_vec();
@@ -197,12 +273,36 @@ impl Walk<'_> {
             }
             blocks.push(s);
             if Some(s) != join {
-                stack.extend(self.f.successors(s));
+                stack.extend(if skips { self.ways_on(s) } else { self.f.successors(s) });
             }
         }
-        self.mark_joins(b, join, &mut blocks);
-        if self.region.has(b) {
-            self.mark_leaving(b, join);
+        self.looks = self.looks.saturating_sub(blocks.len());
+        blocks
+    }
+
+    /// Where the ways that lead to `s` lead on.
+    fn ways_on(&mut self, s: Block) -> SmallVec<[Block; 2]> {
+        if let Some(known) = &self.skips[s.index()] {
+            return known.clone();
+        }
+        let mut on = self.f.successors(s);
+        if on.len() > 1
+            && let Some(end) = self.post.ipdom(s)
+            && self.regions.is_closed(s, Some(end))
+        {
+            on = smallvec![end];
+        }
+        self.skips[s.index()].insert(on).clone()
+    }
+
+    /// Takes everything that any branch could make divergent to be.
+    fn give_up(&mut self) {
+        let f = self.f;
+        for &b in &f.layout {
+            f.block(b).params.iter().for_each(|&p| self.mark(p));
+            if self.cyclic[b.index()] {
+                f.block(b).insts.iter().flat_map(|&i| &f.inst(i).results).for_each(|&r| self.mark(r));
+            }
         }
     }
 
@@ -211,43 +311,40 @@ impl Walk<'_> {
     fn mark_joins(&mut self, b: Block, join: Option<Block>, blocks: &mut [Block]) {
         blocks.sort_by_key(|s| self.order[s.index()]);
         let mut way = std::mem::take(&mut self.way);
-        self.f.successors(b).iter().for_each(|s| way[s.index()] = Some(*s));
+        let mut meets: Vec<Block> = join.into_iter().collect();
+        for s in self.f.successors(b) {
+            if way[s.index()].replace(s).is_some() {
+                meets.push(s);
+            }
+        }
         let mut changed = true;
         while changed {
             changed = false;
             for &s in blocks.iter().filter(|&&s| s != b && Some(s) != join) {
                 let Some(name) = way[s.index()] else { continue };
-                for t in self.f.successors(s) {
+                for t in self.ways_on(s) {
                     let new = match way[t.index()] {
                         None => name,
                         Some(old) if old == name => continue,
-                        Some(_) => t,
+                        Some(_) => {
+                            meets.push(t);
+                            t
+                        }
                     };
                     changed |= way[t.index()] != Some(new);
                     way[t.index()] = Some(new);
                 }
             }
+            self.looks = self.looks.saturating_sub(blocks.len());
         }
-        let first: Vec<Block> = self.f.successors(b).to_vec();
-        for &s in blocks.iter() {
-            // A way named after its first block says nothing of whether another way leads there too.
-            let meets = way[s.index()] == Some(s)
-                && (!first.contains(&s) || first.iter().filter(|x| **x == s).count() > 1 || {
-                    let from = |p: &Block| *p != b && way[p.index()].is_some_and(|w| w != s);
-                    self.preds[s.index()].iter().any(from)
-                });
-            if meets || Some(s) == join {
-                for &p in &self.f.block(s).params {
-                    self.mark(p);
-                }
+        for s in meets {
+            self.joins_by_order.remove(&self.order[s.index()]);
+            self.joins_by_place.remove(&self.dom.subtree(s).start);
+            for &p in &self.f.block(s).params {
+                self.mark(p);
             }
         }
-        // Names were given to blocks of the region and to what follows them.
-        for &s in blocks.iter() {
-            way[s.index()] = None;
-            self.f.successors(s).iter().for_each(|t| way[t.index()] = None);
-        }
-        first.iter().for_each(|s| way[s.index()] = None);
+        blocks.iter().for_each(|s| way[s.index()] = None);
         self.way = way;
     }
 
@@ -295,7 +392,7 @@ mod tests {
     use ir::{Access, FunctionBuilder, FunctionKind, IntCmp, Scalar, Type};
 
     fn analyse(f: &Function) -> Divergence {
-        Divergence::new(f, &PostDominators::new(f))
+        Divergence::new(f, &DomTree::new(f), &PostDominators::new(f))
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub struct Loop {
     pub parent: Option<LoopId>,
     /// 1 for an outermost loop.
     pub depth: u32,
+    /// No other loop lies inside.
+    pub is_innermost: bool,
 }
 
 /// All natural loops of a function, outer loops before the loops inside them. Cycles entered at more than one block have
@@ -89,7 +91,11 @@ impl Loops {
         for b in &blocks {
             self.innermost[b.index()] = Some(id);
         }
-        self.loops.push(Loop { header, blocks, latches, exits, preheader, parent, depth });
+        if let Some(parent) = parent {
+            self.loops[parent.0].is_innermost = false;
+        }
+        let is_innermost = true;
+        self.loops.push(Loop { header, blocks, latches, exits, preheader, parent, depth, is_innermost });
     }
 
     pub fn get(&self, id: LoopId) -> &Loop {
@@ -111,12 +117,6 @@ impl Loops {
             at = self.get(l).parent;
         }
         false
-    }
-
-    /// No other loop lies inside.
-    pub fn is_innermost(&self, id: LoopId) -> bool {
-        // Loops inside one follow it.
-        self.loops[id.0 + 1..].iter().all(|l| l.parent != Some(id))
     }
 }
 

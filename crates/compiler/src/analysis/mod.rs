@@ -4,8 +4,10 @@ pub mod divergence;
 pub mod domtree;
 pub mod loops;
 pub mod postdom;
+pub mod regions;
 
 pub use divergence::Divergence;
 pub use domtree::DomTree;
 pub use loops::{Loop, LoopId, Loops};
 pub use postdom::PostDominators;
+pub use regions::Regions;

@@ -1,80 +1,40 @@
 //! Post-dominators: the block where all paths from a block come together again.
 
-use ir::{Block, Function};
+use ir::{Block, Edges, Function};
 
 /// Immediate post-dominators. A virtual exit follows every block that leaves the function; regions that never leave it
 /// (endless loops) are tied to the virtual exit at one block.
 pub struct PostDominators {
     ipdom: Vec<Option<Block>>,
+    /// When a walk of the tree enters and leaves a block; 0 for unreachable ones.
+    times: Vec<(u32, u32)>,
 }
 
 impl PostDominators {
-    /// By Cooper, Harvey and Kennedy on the reversed graph.
+    /// Dominators of the reversed graph.
     pub fn new(f: &Function) -> Self {
         let exit = f.blocks.len();
         let forward = f.reverse_postorder();
-        let mut reachable = vec![false; f.blocks.len()];
-        forward.iter().for_each(|b| reachable[b.index()] = true);
-        let preds = f.predecessors();
-
-        let mut seen = vec![false; f.blocks.len()];
-        let mut leaves = vec![false; f.blocks.len()];
-        let mut postorder: Vec<usize> = Vec::with_capacity(forward.len() + 1);
-        let walk = |root: Block, postorder: &mut Vec<usize>, seen: &mut Vec<bool>| {
-            seen[root.index()] = true;
-            let mut stack = vec![(root, 0)];
-            while let Some((b, next)) = stack.pop() {
-                if let Some(&p) = preds[b.index()].get(next) {
-                    stack.push((b, next + 1));
-                    if reachable[p.index()] && !seen[p.index()] {
-                        seen[p.index()] = true;
-                        stack.push((p, 0));
-                    }
-                } else {
-                    postorder.push(b.index());
-                }
-            }
-        };
+        let edges = ir::block_edges(f);
+        let mut back: Vec<(u32, u32)> = Vec::with_capacity(2 * forward.len());
         for &b in &forward {
-            if f.successors(b).is_empty() {
-                leaves[b.index()] = true;
-                walk(b, &mut postorder, &mut seen);
-            }
+            back.extend(edges.from(b.index()).iter().map(|&s| (s, b.0)));
+        }
+        let preds = Edges::new(exit, &back);
+        let mut seen = vec![false; exit];
+        for &b in forward.iter().filter(|b| edges.from(b.index()).is_empty()) {
+            back.push((exit as u32, b.0));
+            mark_leading_to(b, &preds, &mut seen);
         }
         for &b in forward.iter().rev() {
             if !seen[b.index()] {
-                leaves[b.index()] = true;
-                walk(b, &mut postorder, &mut seen);
+                back.push((exit as u32, b.0));
+                mark_leading_to(b, &preds, &mut seen);
             }
         }
-        postorder.push(exit);
-
-        let mut number = vec![usize::MAX; exit + 1];
-        postorder.iter().enumerate().for_each(|(n, &b)| number[b] = n);
-        let mut up: Vec<Option<usize>> = vec![None; exit + 1];
-        up[exit] = Some(exit);
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for &b in postorder.iter().rev().skip(1) {
-                let mut new = leaves[b].then_some(exit);
-                for s in f.successors(Block::new(b)) {
-                    if up[s.index()].is_none() {
-                        continue;
-                    }
-                    new = Some(match new {
-                        None => s.index(),
-                        Some(x) => meet(x, s.index(), &up, &number, exit),
-                    });
-                }
-                if new.is_some() && up[b] != new {
-                    up[b] = new;
-                    changed = true;
-                }
-            }
-        }
+        let up = ir::immediate_dominators(&Edges::new(exit + 1, &back), exit);
         let ipdom = up[..exit].iter().map(|u| u.filter(|&u| u != exit).map(Block::new)).collect();
-        PostDominators { ipdom }
+        PostDominators { ipdom, times: tree_times(&up, exit) }
     }
 
     /// The first block that every path from `b` to the end of the function goes through, other than `b`. `None`: the
@@ -82,18 +42,46 @@ impl PostDominators {
     pub fn ipdom(&self, b: Block) -> Option<Block> {
         self.ipdom[b.index()]
     }
+
+    /// Every path from `b` to the end of the function goes through `a`, another block.
+    pub fn post_dominates(&self, a: Block, b: Block) -> bool {
+        let (a, b) = (self.times[a.index()], self.times[b.index()]);
+        a.0 != 0 && a.0 < b.0 && b.1 <= a.1
+    }
 }
 
-fn meet(mut x: usize, mut y: usize, up: &[Option<usize>], number: &[usize], exit: usize) -> usize {
-    while x != y {
-        while number[x] < number[y] {
-            x = up[x].unwrap_or(exit);
+/// When a walk of a tree, given by who stands above whom, enters and leaves its nodes.
+fn tree_times(up: &[Option<usize>], root: usize) -> Vec<(u32, u32)> {
+    let down: Vec<(u32, u32)> =
+        up.iter().enumerate().filter_map(|(n, up)| up.map(|up| (up as u32, n as u32))).collect();
+    let children = Edges::new(up.len(), &down);
+    let mut times = vec![(0, 0); up.len()];
+    let mut now = 0;
+    let mut stack = vec![(root, 0)];
+    while let Some((n, next)) = stack.pop() {
+        now += 1;
+        if next == 0 {
+            times[n].0 = now;
         }
-        while number[y] < number[x] {
-            y = up[y].unwrap_or(exit);
+        match children.from(n).get(next) {
+            Some(&child) => stack.extend([(n, next + 1), (child as usize, 0)]),
+            None => times[n].1 = now,
         }
     }
-    x
+    times
+}
+
+/// Marks the blocks with a path to `end`.
+fn mark_leading_to(end: Block, preds: &Edges, seen: &mut [bool]) {
+    seen[end.index()] = true;
+    let mut stack = vec![end.0];
+    while let Some(b) = stack.pop() {
+        for &p in preds.from(b as usize) {
+            if !std::mem::replace(&mut seen[p as usize], true) {
+                stack.push(p);
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -25,10 +25,10 @@ pub fn run(f: &mut Function, context: &mut Context) {
     for &b in &f.layout {
         f.block(b).insts.iter().for_each(|i| home[i.index()] = Some(b));
     }
+    let mut inside = vec![false; f.blocks.len()];
     // Inner loops first: what leaves them may leave the loop around them too.
     for l in loops.loops.iter().rev() {
         let Some(before) = l.preheader else { continue };
-        let mut inside = vec![false; f.blocks.len()];
         l.blocks.iter().for_each(|b| inside[b.index()] = true);
         let moved = choose(f, l, &inside, &mut home, before, &uses, &user_is_sum);
         for &i in &moved {
@@ -37,6 +37,7 @@ pub fn run(f: &mut Function, context: &mut Context) {
             }
         }
         f.block_mut(before).insts.extend(moved);
+        l.blocks.iter().for_each(|b| inside[b.index()] = false);
     }
 }
 

@@ -38,8 +38,9 @@ struct Shape {
 }
 
 fn round(f: &mut Function, context: &mut Context) -> bool {
-    let divergence = Divergence::new(f, &PostDominators::new(f));
-    let loops = Loops::new(f, &DomTree::new(f));
+    let dom = DomTree::new(f);
+    let divergence = Divergence::new(f, &dom, &PostDominators::new(f));
+    let loops = Loops::new(f, &dom);
     let mut entries = vec![0u32; f.blocks.len()];
     for &b in &f.layout {
         f.successors(b).iter().for_each(|s| entries[s.index()] += 1);

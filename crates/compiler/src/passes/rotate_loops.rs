@@ -11,16 +11,28 @@ const MAX_HEADER: usize = 16;
 
 pub fn run(f: &mut Function, context: &mut Context) {
     let mut done: HashSet<Block> = HashSet::new();
+    // In each round loops of which none lies in another, outer ones first.
     loop {
         let loops = Loops::new(f, &DomTree::new(f));
-        let next = (0..loops.loops.len()).map(LoopId).find_map(|id| {
-            let l = loops.get(id);
-            (!done.contains(&l.header)).then(|| fits(f, &loops, id).map(|parts| (l.clone(), parts)))?
-        });
-        let Some((l, parts)) = next else { return };
-        done.insert(l.header);
-        context.remark(f, f.block(l.header).term_loc, || "moved the loop's test to its end".into());
-        rotate(f, &l, parts);
+        let mut is_taken = vec![false; loops.loops.len()];
+        let mut round: Vec<(&Loop, Parts)> = Vec::new();
+        for (n, l) in loops.loops.iter().enumerate() {
+            let in_taken = l.parent.is_some_and(|p| is_taken[p.0]);
+            is_taken[n] = in_taken;
+            if !in_taken
+                && !done.contains(&l.header)
+                && let Some(parts) = fits(f, &loops, LoopId(n))
+            {
+                is_taken[n] = true;
+                done.insert(l.header);
+                context.remark(f, f.block(l.header).term_loc, || "moved the loop's test to its end".into());
+                round.push((l, parts));
+            }
+        }
+        if round.is_empty() {
+            return;
+        }
+        rotate_all(f, &round);
     }
 }
 
@@ -49,31 +61,61 @@ fn fits(f: &Function, loops: &Loops, id: LoopId) -> Option<Parts> {
     (is_short && goes_back && l.header != f.entry()).then_some(Parts { latch, body_if })
 }
 
-fn rotate(f: &mut Function, l: &Loop, parts: Parts) {
-    let header = l.header;
-    let mut inside = vec![false; f.blocks.len()];
-    l.blocks.iter().for_each(|b| inside[b.index()] = true);
-    let in_body = |b: Block| b != header && inside.get(b.index()).copied().unwrap_or(false);
+/// The blocks that take a header's place: the new header, and the way out.
+struct Made {
+    body: Block,
+    exit: Block,
+    /// What the header defines. Others read it through parameters of the two, in this order.
+    defined: Vec<Value>,
+    for_body: HashMap<Value, Value>,
+    for_exit: HashMap<Value, Value>,
+}
 
-    // What the header defines and others read: through parameters of the new header and of a new exit block.
-    let mut defined: Vec<Value> = f.block(header).params.to_vec();
-    defined.extend(f.block(header).insts.iter().flat_map(|&i| f.inst(i).results.clone()));
-    let (body, exit) = (f.new_block(), f.new_block());
-    let mut for_body: HashMap<Value, Value> = HashMap::new();
-    let mut for_exit: HashMap<Value, Value> = HashMap::new();
-    let (mut to_body, mut to_exit) = (Vec::new(), Vec::new());
-    for &v in &defined {
-        for_body.insert(v, f.add_block_param(body, f.ty(v)));
-        for_exit.insert(v, f.add_block_param(exit, f.ty(v)));
-        to_body.push(v);
-        to_exit.push(v);
+fn rotate_all(f: &mut Function, round: &[(&Loop, Parts)]) {
+    // Which of the loops a block is in, and the header of which defines a value.
+    let mut home: Vec<Option<usize>> = vec![None; f.blocks.len()];
+    let mut origin: Vec<Option<usize>> = vec![None; f.values.len()];
+    let mut made: Vec<Made> = Vec::new();
+    for (n, (l, _)) in round.iter().enumerate() {
+        l.blocks.iter().for_each(|b| home[b.index()] = Some(n));
+        let mut defined: Vec<Value> = f.block(l.header).params.to_vec();
+        defined.extend(f.block(l.header).insts.iter().flat_map(|&i| f.inst(i).results.clone()));
+        defined.iter().for_each(|v| origin[v.index()] = Some(n));
+        let (body, exit) = (f.new_block(), f.new_block());
+        let (mut for_body, mut for_exit) = (HashMap::new(), HashMap::new());
+        for &v in &defined {
+            for_body.insert(v, f.add_block_param(body, f.ty(v)));
+            for_exit.insert(v, f.add_block_param(exit, f.ty(v)));
+        }
+        made.push(Made { body, exit, defined, for_body, for_exit });
     }
     for b in f.layout.clone() {
-        if b != header {
-            let map = if in_body(b) { &for_body } else { &for_exit };
-            rename(f, b, map);
-        }
+        let here = home[b.index()];
+        let is_header = here.is_some_and(|n| round[n].0.header == b);
+        rename(f, b, |v| {
+            let n = origin.get(v.index()).copied().flatten()?;
+            match here {
+                Some(h) if h == n && is_header => None,
+                Some(h) if h == n => made[n].for_body.get(&v).copied(),
+                _ => made[n].for_exit.get(&v).copied(),
+            }
+        });
     }
+    let mut behind: HashMap<Block, [Block; 2]> = HashMap::new();
+    for ((l, parts), made) in round.iter().zip(&made) {
+        behind.insert(l.header, [made.body, made.exit]);
+        rotate(f, l.header, parts, made);
+    }
+    let old = std::mem::take(&mut f.layout);
+    for b in old {
+        f.layout.push(b);
+        f.layout.extend(behind.get(&b).into_iter().flatten());
+    }
+}
+
+fn rotate(f: &mut Function, header: Block, parts: &Parts, made: &Made) {
+    let Made { body, exit, defined, for_body, for_exit } = made;
+    let (body, exit) = (*body, *exit);
 
     // The new blocks go on where the header went.
     let (mut then, mut otherwise) = match f.block(header).term.clone() {
@@ -90,8 +132,6 @@ fn rotate(f: &mut Function, l: &Loop, parts: Parts) {
     }
     let no_unroll = std::mem::take(&mut f.block_mut(header).no_unroll);
     f.block_mut(body).no_unroll = no_unroll;
-    let at = f.layout.iter().position(|&b| b == header).map_or(f.layout.len(), |n| n + 1);
-    f.layout.splice(at..at, [body, exit]);
 
     // The test again at the end of the latch.
     let mut copy: HashMap<Value, Value> = HashMap::new();
@@ -106,8 +146,8 @@ fn rotate(f: &mut Function, l: &Loop, parts: Parts) {
     let test = |copy: &HashMap<Value, Value>, term: &Terminator| {
         let now = |v: &Value| copy.get(v).copied().unwrap_or(*v);
         let calls = [
-            BlockCall { block: body, args: to_body.iter().map(now).collect() },
-            BlockCall { block: exit, args: to_exit.iter().map(now).collect() },
+            BlockCall { block: body, args: defined.iter().map(now).collect() },
+            BlockCall { block: exit, args: defined.iter().map(now).collect() },
         ];
         let [on, out] = calls;
         match *term {
@@ -123,8 +163,8 @@ fn rotate(f: &mut Function, l: &Loop, parts: Parts) {
     f.block_mut(header).term = test(&HashMap::new(), &term);
 }
 
-fn rename(f: &mut Function, b: Block, map: &HashMap<Value, Value>) {
-    let now = |v: &mut Value| *v = map.get(v).copied().unwrap_or(*v);
+fn rename(f: &mut Function, b: Block, new: impl Fn(Value) -> Option<Value>) {
+    let now = |v: &mut Value| *v = new(*v).unwrap_or(*v);
     for i in f.block(b).insts.clone() {
         let data = f.inst_mut(i);
         data.args.iter_mut().for_each(now);

@@ -78,12 +78,30 @@ impl Units {
         i.call.iter().flat_map(|c| &c.defs).for_each(|&r| self.all_of(r).for_each(&mut f));
     }
 
+    /// Calls `f` on every unit that did not live before an instruction wrote it.
+    pub fn for_each_made(&self, i: &MInst, mut f: impl FnMut(u32)) {
+        self.for_each_write(i, |u| {
+            if !i.is_guarded() || self.is_fresh(i, u) {
+                f(u);
+            }
+        });
+    }
+
+    /// The unit is a predicate that a guarded instruction writes and nobody reads who finds the old one.
+    fn is_fresh(&self, i: &MInst, unit: u32) -> bool {
+        i.fresh_preds && i.pd.iter().flatten().any(|&p| self.all_of(p).contains(&unit))
+    }
+
     /// Calls `f` on every unit that an instruction reads; a guarded one reads what it may leave as it was.
     pub fn for_each_read(&self, i: &MInst, mut f: impl FnMut(u32)) {
         i.for_each_read(|s, width| self.of(s, width).for_each(&mut f));
         i.for_each_pred_read(|p| self.all_of(p).for_each(&mut f));
         if i.is_guarded() {
-            self.for_each_write(i, &mut f);
+            self.for_each_write(i, |u| {
+                if !self.is_fresh(i, u) {
+                    f(u);
+                }
+            });
         }
         i.call.iter().flat_map(|c| &c.uses).for_each(|&r| self.all_of(r).for_each(&mut f));
     }
@@ -318,9 +336,7 @@ fn dedup(edges: &mut Vec<Edge>, first: usize) {
 
 fn note_units(units: &Units, i: &MInst, graph: &mut Graph) {
     let all = &mut graph.units;
-    if !i.is_guarded() {
-        units.for_each_write(i, |u| all.push(u));
-    }
+    units.for_each_made(i, |u| all.push(u));
     let made = all.len();
     units.for_each_read(i, |u| {
         if !all[made..].contains(&u) {

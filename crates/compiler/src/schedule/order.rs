@@ -90,9 +90,7 @@ impl Living {
     pub fn pass(&mut self, units: &Units, insts: &[MInst]) -> Pressure {
         let mut most = self.now;
         for i in insts.iter().rev() {
-            if !i.is_guarded() {
-                units.for_each_write(i, |u| self.close(units, u));
-            }
+            units.for_each_made(i, |u| self.close(units, u));
             units.for_each_read(i, |u| self.open(units, u));
             most = most.max(self.now);
         }

@@ -195,6 +195,7 @@ impl<'a> Selector<'a> {
         for b in self.f.reverse_postorder().into_iter().rev() {
             self.block(b)?;
         }
+        self.out.remove_unreachable();
         Ok(self.out)
     }
 
@@ -620,6 +621,7 @@ impl<'a> Selector<'a> {
         for m in &mut self.seq[before..] {
             if m.dst.is_some_and(|s| s.reg == d.reg) {
                 m.guard = p;
+                m.fresh_preds = true;
             }
             if old.is_some() {
                 m.for_each_sub_mut(|s, width, written| {

@@ -132,18 +132,18 @@ fn rename(f: &mut MFunction, names: &HashMap<VReg, Sub>) {
 fn share_loads(f: &mut MFunction, dominators: &Dominators) {
     let mut names: HashMap<VReg, Sub> = HashMap::new();
     let mut gone: Vec<(usize, usize)> = Vec::new();
-    let before = |a: &Load, b: &Load| match a.block == b.block {
-        true => a.inst < b.inst,
-        false => dominators.dominates(a.block, b.block),
-    };
     for loads in loads(f).values() {
-        let words = || loads.iter().filter(|l| f.class(l.to.reg) == Class::Word);
-        for load in words() {
-            // The loads above one stand above each other; the topmost stays.
-            let top = words().filter(|l| before(l, load)).reduce(|a, b| if before(b, a) { b } else { a });
-            if let Some(top) = top {
-                names.insert(load.to.reg, top.to);
-                gone.push((load.block, load.inst));
+        let mut words: Vec<&Load> = loads.iter().filter(|l| f.class(l.to.reg) == Class::Word).collect();
+        words.sort_by_key(|l| (dominators.place(l.block), l.block, l.inst));
+        // What the topmost load stands above follows it; the next one is another topmost.
+        let mut top: Option<&Load> = None;
+        for load in words {
+            match top.filter(|t| dominators.dominates(t.block, load.block)) {
+                Some(top) => {
+                    names.insert(load.to.reg, top.to);
+                    gone.push((load.block, load.inst));
+                }
+                None => top = Some(load),
             }
         }
     }
@@ -154,8 +154,13 @@ fn share_loads(f: &mut MFunction, dominators: &Dominators) {
 /// Removes instructions by block and place.
 fn remove(f: &mut MFunction, mut gone: Vec<(usize, usize)>) {
     gone.sort_unstable();
-    for &(b, n) in gone.iter().rev() {
-        f.blocks[b].insts.remove(n);
+    for of_block in gone.chunk_by(|x, y| x.0 == y.0) {
+        let mut next = of_block.iter().map(|g| g.1).peekable();
+        let mut n = 0;
+        f.blocks[of_block[0].0].insts.retain(|_| {
+            n += 1;
+            next.next_if_eq(&(n - 1)).is_none()
+        });
     }
 }
 
@@ -211,14 +216,29 @@ fn use_loaded(f: &mut MFunction, dominators: &Dominators) {
     let loads = loads(f);
     // Where a load must stand in its block at the latest.
     let mut latest: BTreeMap<(usize, usize), usize> = BTreeMap::new();
-    for (word, uses) in uses(f) {
+    for (word, mut uses) in uses(f) {
+        let Some(loads) = loads.get(&word) else { continue };
+        let mut loads: Vec<&Load> = loads.iter().collect();
+        let place = |b: usize| (dominators.place(b), b);
+        loads.sort_by_key(|l| (place(l.block), l.inst));
+        uses.sort_by_key(|u| (place(u.block), u.inst, u.src));
+        let mut loads = loads.into_iter().peekable();
+        // The loads that stand above what comes now, and of each and those above it the first of the program.
+        let mut above: Vec<(usize, &Load)> = Vec::new();
         for u in uses {
-            let above = |l: &&Load| l.block == u.block || dominators.dominates(l.block, u.block);
+            while let Some(l) = loads.next_if(|l| place(l.block) <= place(u.block)) {
+                drop_others(&mut above, l.block, dominators);
+                let first = above
+                    .last()
+                    .map_or(l, |&(_, a)| if (a.block, a.inst) < (l.block, l.inst) { a } else { l });
+                above.push((l.block, first));
+            }
+            drop_others(&mut above, u.block, dominators);
             // The uniform datapath reads no general register.
             if f.blocks[u.block].insts[u.inst].op().row().unit == Unit::Uniform {
                 continue;
             }
-            let Some(l) = loads.get(&word).and_then(|l| l.iter().find(above)) else { continue };
+            let Some(&(_, l)) = above.last() else { continue };
             let s = &mut f.blocks[u.block].insts[u.inst].src[u.src];
             s.src.operand = Operand::None;
             s.reg = Some(l.to);
@@ -234,6 +254,11 @@ fn use_loaded(f: &mut MFunction, dominators: &Dominators) {
     for ((b, from), to) in moves {
         f.blocks[b].insts[to..=from].rotate_right(1);
     }
+}
+
+/// Removes from the end of a list what does not stand above `b`.
+fn drop_others(above: &mut Vec<(usize, &Load)>, b: usize, dominators: &Dominators) {
+    while above.pop_if(|(block, _)| !dominators.dominates(*block, b)).is_some() {}
 }
 
 /// Loads the rest into uniform registers.

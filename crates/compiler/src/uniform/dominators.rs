@@ -1,103 +1,69 @@
 //! Which blocks every path to a block passes, for machine code.
 
 use crate::mir::MFunction;
+use ir::Edges;
 
 pub struct Dominators {
     /// The closest block that every path to a block passes; none for the entry and for blocks that nothing leads to.
     parents: Vec<Option<usize>>,
     /// How many blocks stand above each.
     depth: Vec<u32>,
+    /// The places of a block and of what it dominates in a walk of the tree; from 1 on, 0 for what nothing leads to.
+    places: Vec<(u32, u32)>,
 }
 
 impl Dominators {
     pub fn new(f: &MFunction) -> Self {
         let n = f.blocks.len();
-        let order = reverse_postorder(f);
-        let mut place = vec![usize::MAX; n];
-        order.iter().enumerate().for_each(|(k, &b)| place[b] = k);
-        let mut preds = vec![Vec::new(); n];
-        for &b in &order {
-            for s in f.successors(b) {
-                preds[s].push(b);
-            }
-        }
-        let mut parents: Vec<Option<usize>> = vec![None; n];
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for &b in order.iter().skip(1) {
-                let mut known = preds[b].iter().copied().filter(|&p| p == order[0] || parents[p].is_some());
-                let Some(first) = known.next() else { continue };
-                let up = known.fold(first, |mut x, mut y| {
-                    while x != y {
-                        // Parents stand earlier in the order, so the later of the two goes up.
-                        if place[x] > place[y] {
-                            x = parents[x].unwrap_or(order[0]);
-                        } else {
-                            y = parents[y].unwrap_or(order[0]);
-                        }
-                    }
-                    x
-                });
-                changed |= parents[b] != Some(up);
-                parents[b] = Some(up);
-            }
-        }
+        let edges: Vec<(u32, u32)> =
+            (0..n).flat_map(|b| f.successors(b).into_iter().map(move |s| (b as u32, s as u32))).collect();
+        let parents = ir::immediate_dominators(&Edges::new(n, &edges), 0);
+        let down: Vec<(u32, u32)> =
+            (0..n).filter_map(|b| parents[b].map(|up| (up as u32, b as u32))).collect();
+        let children = Edges::new(n, &down);
         let mut depth = vec![0; n];
-        for &b in order.iter().skip(1) {
-            depth[b] = parents[b].map_or(0, |p| depth[p] + 1);
+        let mut places = vec![(0, 0); n];
+        let mut last = 0;
+        let mut stack = vec![(0, 0)];
+        while let Some((b, next)) = stack.pop() {
+            if next == 0 {
+                last += 1;
+                places[b].0 = last;
+                depth[b] = parents[b].map_or(0, |up| depth[up] + 1);
+            }
+            match children.from(b).get(next) {
+                Some(&child) => stack.extend([(b, next + 1), (child as usize, 0)]),
+                None => places[b].1 = last + 1,
+            }
         }
-        Dominators { parents, depth }
+        Dominators { parents, depth, places }
     }
 
     pub fn parent(&self, b: usize) -> Option<usize> {
         self.parents[b]
     }
 
-    /// The closest block above both.
-    pub fn common(&self, mut a: usize, mut b: usize) -> usize {
+    /// The closest block above all of some: it is that of the first and the last of them in the walk.
+    pub fn common(&self, blocks: impl Iterator<Item = usize> + Clone) -> Option<usize> {
+        let mut a = blocks.clone().min_by_key(|&b| self.places[b])?;
+        let mut b = blocks.max_by_key(|&b| self.places[b])?;
         while a != b {
             let up = if self.depth[a] >= self.depth[b] { &mut a } else { &mut b };
             match self.parents[*up] {
                 Some(parent) => *up = parent,
-                None => return *up,
+                None => return Some(*up),
             }
         }
-        a
+        Some(a)
     }
 
     /// Every path to `b` passes `a`.
-    pub fn dominates(&self, a: usize, mut b: usize) -> bool {
-        while self.depth[b] > self.depth[a] {
-            match self.parents[b] {
-                Some(parent) => b = parent,
-                None => return false,
-            }
-        }
-        a == b
+    pub fn dominates(&self, a: usize, b: usize) -> bool {
+        a == b || (self.places[a].0..self.places[a].1).contains(&self.places[b].0)
     }
-}
 
-fn reverse_postorder(f: &MFunction) -> Vec<usize> {
-    let mut seen = vec![false; f.blocks.len()];
-    let mut order = Vec::with_capacity(f.blocks.len());
-    let mut stack = vec![(0, f.successors(0), 0)];
-    seen[0] = true;
-    while let Some((b, next, n)) = stack.last_mut() {
-        match next.get(*n) {
-            Some(&s) => {
-                *n += 1;
-                if !std::mem::replace(&mut seen[s], true) {
-                    let successors = f.successors(s);
-                    stack.push((s, successors, 0));
-                }
-            }
-            None => {
-                order.push(*b);
-                stack.pop();
-            }
-        }
+    /// A block's place in a walk of the tree, in which what a block dominates follows it without anything between.
+    pub fn place(&self, b: usize) -> u32 {
+        self.places[b].0
     }
-    order.reverse();
-    order
 }

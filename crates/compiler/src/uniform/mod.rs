@@ -60,8 +60,12 @@ fn uniform_load(to: VReg, class: Class, bank: u8, offset: u16) -> MInst {
 }
 
 /// The block where a value that `blocks` read is best made: above all of them and outside all loops.
-fn home(f: &MFunction, dominators: &Dominators, blocks: impl Iterator<Item = usize>) -> Option<usize> {
-    let mut at = blocks.reduce(|a, b| dominators.common(a, b))?;
+fn home(
+    f: &MFunction,
+    dominators: &Dominators,
+    blocks: impl Iterator<Item = usize> + Clone,
+) -> Option<usize> {
+    let mut at = dominators.common(blocks)?;
     while f.blocks[at].depth > 0 {
         match dominators.parent(at) {
             Some(up) => at = up,

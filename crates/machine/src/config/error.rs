@@ -1,6 +1,7 @@
 //! What is wrong with a configuration, as values with places; whoever knows the file shows them.
 
 use super::Config;
+use crate::spec::Key;
 use std::fmt;
 use std::ops::Range;
 
@@ -63,6 +64,20 @@ pub fn no_preset(name: &str, span: Option<Range<usize>>) -> Problem {
         None => format!("there are {}", list(&names)),
     };
     Problem { message: format!("there is no configuration `{}`", printable(name)), span, help }
+}
+
+/// A key's path that is none.
+pub fn no_key(path: &str, keys: &[Key]) -> Problem {
+    let same: Vec<&str> = keys.iter().filter(|k| k.split().0 == path).map(|k| k.path.as_str()).collect();
+    let near = closest(path, keys.iter().map(|k| k.path.as_str())).or_else(|| {
+        keys.iter().find(|k| closest(path, [k.split().0].into_iter()).is_some()).map(|k| &*k.path)
+    });
+    let help = match near {
+        _ if !same.is_empty() => format!("there are {}", list(&same)),
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`warploom config show h200` lists all keys".into(),
+    };
+    Problem { message: format!("there is no key `{}`", printable(path)), span: None, help }
 }
 
 /// `a`, `b` and `c`.

@@ -2,11 +2,13 @@
 
 mod check;
 mod error;
+mod page;
 mod read;
 mod render;
 
 pub use check::Checks;
 pub use error::{Error, Problem};
+pub use page::page;
 pub use render::value;
 
 use crate::spec;
@@ -97,6 +99,17 @@ impl Config {
         let mut keys = Vec::new();
         Config::explain("", &mut keys);
         keys
+    }
+
+    /// The keys that a user means: one by its path or, where that is unique, by its name alone, or all of a table.
+    pub fn select(path: &str) -> Result<Vec<Key>, Problem> {
+        let keys = Config::keys();
+        let inside = format!("{path}.");
+        let named = |k: &Key| k.split().0 == path && !k.is_table();
+        let alone = keys.iter().filter(|k| named(k)).count() == 1 && keys.iter().all(|k| k.path != path);
+        let wanted = |k: &&Key| k.path == path || k.path.starts_with(&inside) || (alone && named(k));
+        let found: Vec<Key> = keys.iter().filter(wanted).cloned().collect();
+        if found.is_empty() { Err(error::no_key(path, &keys)) } else { Ok(found) }
     }
 
     /// Keys and their values as TOML writes them, without tables.

@@ -300,6 +300,27 @@ mod tests {
     }
 
     #[test]
+    fn keys_are_found_by_path_table_and_name() {
+        let paths = |what: &str| match Config::select(what) {
+            Ok(keys) => keys.into_iter().map(|k| k.path).collect(),
+            Err(p) => vec![p.to_string()],
+        };
+        assert_eq!(paths("sm.warps"), ["sm.warps"]);
+        assert_eq!(paths("shared_splits"), ["sm.shared_splits"]);
+        let host = paths("host");
+        assert!(
+            host[0] == "host" && host.len() > 1 && host[1..].iter().all(|p| p.starts_with("host.")),
+            "{host:?}"
+        );
+        assert_eq!(paths("sm.wraps"), ["there is no key `sm.wraps` (did you mean `sm.warps`?)"]);
+        assert!(
+            paths("bytes_per_cycle")[0].contains("there are `io.bytes_per_cycle`"),
+            "{:?}",
+            paths("bytes_per_cycle")
+        );
+    }
+
+    #[test]
     fn numbers_must_fit_each_other() {
         let found = wrong("base = \"h200\"\nquantum = 150\n[sm]\nshared_splits = [8192, 0]\n");
         assert_eq!(found.len(), 2, "{found:#?}");

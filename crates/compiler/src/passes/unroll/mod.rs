@@ -15,7 +15,7 @@ use super::{Context, remove_dead_code, simplify_cfg};
 use crate::analysis::{Divergence, DomTree, LoopId, Loops, PostDominators};
 use groups::{unroll_by_four, unroll_fully, unroll_in_groups};
 use guard::Predecessors;
-use ir::{Block, Function, InstId, LocId, Op, Space};
+use ir::{Block, Function, InstId, LocId, Op, Space, Value};
 use shape::Shape;
 use std::collections::{BTreeSet, HashSet};
 
@@ -45,7 +45,7 @@ pub fn run(f: &mut Function, context: &mut Context) {
                 let l = loops.get(id);
                 !done.contains(&l.header)
                     && !f.block(l.header).no_unroll
-                    && loops.is_innermost(id)
+                    && l.is_innermost
                     && shape::fits(f, &loops, id)
             })
             .collect();
@@ -55,8 +55,9 @@ pub fn run(f: &mut Function, context: &mut Context) {
         done.extend(fit.iter().map(|&id| loops.get(id).header));
         let shapes = shape::reshape(f, &loops, &fit);
         let mut preds = Predecessors::new(f);
+        let mut divergence = Known::default();
         for s in shapes {
-            if let Some(done_as) = unroll(f, &s, original_insts, context, &preds) {
+            if let Some(done_as) = unroll(f, &s, original_insts, context, &preds, &mut divergence) {
                 preds.update(f, s.before);
                 context.remark(f, s.loc, || done_as);
             }
@@ -76,6 +77,7 @@ fn unroll(
     original_insts: usize,
     context: &mut Context,
     preds: &Predecessors,
+    divergence: &mut Known,
 ) -> Option<String> {
     let counter = trips::find_counter(f, s)?;
     let size = body_size(f, s, original_insts);
@@ -95,7 +97,7 @@ fn unroll(
         return Some(format!("unrolled by {group}"));
     }
     let most = if loads(f, s) { MAX_RUNTIME_BODY_WITH_LOADS } else { MAX_RUNTIME_BODY };
-    if s.blocks.len() > 1 || size > most || lanes_must_stay_together(f, s, &counter) {
+    if s.blocks.len() > 1 || size > most || lanes_must_stay_together(f, s, &counter, divergence) {
         return None;
     }
     context.unrolled.extend(unroll_by_four(f, s, &counter, preds)?);
@@ -138,7 +140,7 @@ fn body_size(f: &Function, s: &Shape, original_insts: usize) -> usize {
 }
 
 /// Lanes meet inside the body, and may run it different numbers of times: copies would part them.
-fn lanes_must_stay_together(f: &Function, s: &Shape, c: &trips::Counter) -> bool {
+fn lanes_must_stay_together(f: &Function, s: &Shape, c: &trips::Counter, divergence: &mut Known) -> bool {
     let meets = s.blocks.iter().flat_map(|&b| &f.block(b).insts).any(|&i| {
         matches!(
             f.inst(i).op,
@@ -158,6 +160,24 @@ fn lanes_must_stay_together(f: &Function, s: &Shape, c: &trips::Counter) -> bool
     if !meets {
         return false;
     }
-    let d = Divergence::new(f, &PostDominators::new(f));
-    d.is_divergent(c.start) || d.is_divergent(c.limit)
+    divergence.is_divergent(f, c.start) || divergence.is_divergent(f, c.limit)
+}
+
+/// Which values differ among lanes, found out when first asked. Unrolling leaves that as it is.
+#[derive(Default)]
+struct Known {
+    divergence: Option<Divergence>,
+    /// Values that there were.
+    values: usize,
+}
+
+impl Known {
+    fn is_divergent(&mut self, f: &Function, v: Value) -> bool {
+        let known = self.divergence.take().filter(|_| v.index() < self.values);
+        let divergence = known.unwrap_or_else(|| {
+            self.values = f.values.len();
+            Divergence::new(f, &DomTree::new(f), &PostDominators::new(f))
+        });
+        self.divergence.insert(divergence).is_divergent(v)
+    }
 }

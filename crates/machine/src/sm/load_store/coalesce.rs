@@ -15,6 +15,13 @@ pub struct Piece {
 }
 
 impl Piece {
+    /// Another lane's part.
+    #[inline(always)]
+    fn add(&mut self, p: Piece) {
+        self.words |= p.words;
+        self.full |= p.full;
+    }
+
     /// Sectors touched.
     #[inline(always)]
     pub fn sectors(&self) -> u8 {
@@ -26,6 +33,13 @@ impl Piece {
     pub fn whole(&self) -> u8 {
         !sectors_of(!self.full) & 15
     }
+}
+
+/// How many sectors a mask of four has. Host processors may lack an instruction that counts bits.
+#[inline(always)]
+pub fn count(sectors: u8) -> u32 {
+    const COUNTS: u64 = 0x4332_3221_3221_2110;
+    (COUNTS >> (4 * (sectors & 15))) as u32 & 15
 }
 
 /// The sectors that some of these words are in.
@@ -40,38 +54,27 @@ fn sectors_of(words: u32) -> u8 {
 }
 
 /// The lines of a warp's access, in the order of the first lane that touches each.
+#[derive(Default)]
 pub struct Pieces {
-    len: usize,
-    list: [Piece; Pieces::MOST],
+    list: Vec<Piece>,
+    /// For [`Pieces::passes`]: how many lines of a cycle need each data bank, one bit of the count a word.
+    rounds: Vec<[u32; 3]>,
 }
 
 impl Pieces {
-    /// 32 lanes of at most 16 bytes, which in local memory lie in four lines.
-    const MOST: usize = 128;
-
-    pub fn new() -> Pieces {
-        Pieces { len: 0, list: [Piece::default(); Pieces::MOST] }
-    }
-
     #[inline(always)]
     pub fn list(&self) -> &[Piece] {
-        &self.list[..self.len]
-    }
-
-    #[inline(always)]
-    pub fn len(&self) -> usize {
-        self.len
+        &self.list
     }
 
     #[inline(always)]
     pub fn clear(&mut self) {
-        self.len = 0;
+        self.list.clear();
     }
 
     #[inline(always)]
     fn push(&mut self, piece: Piece) {
-        self.list[self.len] = piece;
-        self.len += 1;
+        self.list.push(piece);
     }
 
     /// Coalesces the lanes of `mask` in an access to global memory.
@@ -115,12 +118,9 @@ impl Pieces {
     /// Adds to the last line, or begins one.
     #[inline(always)]
     fn merge_last(&mut self, p: Piece) {
-        if self.len > 0 && self.list[self.len - 1].line == p.line {
-            let last = &mut self.list[self.len - 1];
-            last.words |= p.words;
-            last.full |= p.full;
-        } else {
-            self.push(p);
+        match self.list.last_mut() {
+            Some(last) if last.line == p.line => last.add(p),
+            _ => self.push(p),
         }
     }
 
@@ -131,7 +131,7 @@ impl Pieces {
         }
         let start = base + u64::from(mask.trailing_zeros()) * size;
         let end = start + u64::from(mask.count_ones()) * size;
-        for p in &mut self.list[..self.len] {
+        for p in &mut self.list {
             for w in lanes(p.words) {
                 let word = p.line + u64::from(w) * 4;
                 if start <= word && word + 4 <= end {
@@ -148,32 +148,31 @@ impl Pieces {
         let mut table = [u8::MAX; 64];
         for lane in lanes(mask) {
             let p = piece(addresses[lane as usize], size);
-            if self.len > 0 && self.list[self.len - 1].line == p.line {
-                let last = &mut self.list[self.len - 1];
-                last.words |= p.words;
-                last.full |= p.full;
-                continue;
+            match self.list.last_mut() {
+                Some(last) if last.line == p.line => {
+                    last.add(p);
+                    continue;
+                }
+                _ => {}
             }
-            if ascends && (self.len == 0 || p.line > highest) {
+            if ascends && (self.list.is_empty() || p.line > highest) {
                 highest = p.line;
                 self.push(p);
                 continue;
             }
             if ascends {
                 ascends = false;
-                for i in 0..self.len {
+                for i in 0..self.list.len() {
                     let slot = find(&table, &self.list, self.list[i].line);
                     table[slot] = i as u8;
                 }
             }
             let slot = find(&table, &self.list, p.line);
             if table[slot] == u8::MAX {
-                table[slot] = self.len as u8;
+                table[slot] = self.list.len() as u8;
                 self.push(p);
             } else {
-                let old = &mut self.list[table[slot] as usize];
-                old.words |= p.words;
-                old.full |= p.full;
+                self.list[table[slot] as usize].add(p);
             }
         }
     }
@@ -196,58 +195,71 @@ impl Pieces {
                 let line = base + (offset / 4 + row) * LINE;
                 let words = 1 << lane;
                 let full = if narrow { 0 } else { words };
-                match self.list[..self.len].iter_mut().find(|p| p.line == line) {
-                    Some(p) => {
-                        p.words |= words;
-                        p.full |= full;
-                    }
-                    None => self.push(Piece { line, words, full }),
+                let p = Piece { line, words, full };
+                match self.list.iter_mut().find(|p| p.line == line) {
+                    Some(old) => old.add(p),
+                    None => self.push(p),
                 }
             }
         }
     }
 
-    /// Cycles of the tag stage, and passes through the data banks: the lines that the tag stage takes in a cycle go
-    /// through the banks together, in as many passes as the most of them that need one bank.
+    /// Cycles of the tag stage, and passes through the data banks.
+    ///
+    /// Tags are in `tag_banks` banks, each of which looks up one line in a cycle. The lines that are looked up in a
+    /// cycle go through the data banks together, in as many passes as the most of them that need one bank.
     #[inline]
-    pub fn passes(&self, tags_per_cycle: u32) -> (u32, u32) {
-        let list = self.list();
-        if list.len() == 1 {
+    pub fn passes(&mut self, tag_banks: u32) -> (u32, u32) {
+        if self.list.len() == 1 {
             return (1, 1);
         }
-        let (mut tags, mut passes) = (0, 0);
-        for group in list.chunks(tags_per_cycle as usize) {
-            tags += 1;
-            passes += overlap(group);
+        self.rounds.clear();
+        let mut used = [0; 4];
+        for p in &self.list {
+            let bank = tag_bank(p.line, tag_banks);
+            let round = used[bank];
+            used[bank] += 1;
+            if round == self.rounds.len() {
+                self.rounds.push([0; 3]);
+            }
+            let mut carry = p.words;
+            for plane in &mut self.rounds[round] {
+                (*plane, carry) = (*plane ^ carry, *plane & carry);
+            }
         }
-        (tags, passes)
+        let mut passes = 0;
+        for planes in &self.rounds {
+            let (mut most, mut among) = (0, u32::MAX);
+            for (n, plane) in planes.iter().enumerate().rev() {
+                if plane & among != 0 {
+                    among &= plane;
+                    most |= 1 << n;
+                }
+            }
+            passes += most.max(1);
+        }
+        (self.rounds.len() as u32, passes)
     }
 }
 
-impl Default for Pieces {
-    fn default() -> Pieces {
-        Pieces::new()
-    }
-}
-
-/// The most lines of a group that share a bank.
+/// The bank that has a line's tag: the parity of some of the line number's bits, for each bit of the bank's number.
+///
+/// On an H200, loads of two neighbouring lines take a second cycle for 585 of 8192 pairs: those where 4, 7, 10 or 13
+/// bits of the line number change. These masks have that property, keep strides of powers of two apart, and give the
+/// ten cycles that a stride of 160 bytes takes.
 #[inline(always)]
-fn overlap(group: &[Piece]) -> u32 {
-    // Bit `b` of `levels[n]`: more than `n` lines need bank `b`.
-    let mut levels = [0u32; 32];
-    let mut most = 0;
-    for p in group.iter().take(32) {
-        let mut carry = p.words;
-        let mut n = 0;
-        while carry != 0 && n < 32 {
-            let both = levels[n] & carry;
-            levels[n] |= carry;
-            carry = both;
-            n += 1;
-        }
-        most = most.max(n);
-    }
-    most.max(1) as u32
+fn tag_bank(line: u64, banks: u32) -> usize {
+    // Bits from the fifth on repeat their roles every three.
+    let n = line / LINE;
+    let mut y = n >> 4;
+    y ^= y >> 36;
+    y ^= y >> 18;
+    y ^= y >> 9;
+    y ^= y >> 3 ^ y >> 6;
+    let low = n ^ n >> 2 ^ y ^ y >> 1;
+    let high = n >> 1 ^ n >> 3 ^ y >> 1 ^ y >> 2;
+    let bank = (low & 1 | (high & 1) << 1) as u32;
+    (bank & (banks - 1)) as usize & 3
 }
 
 /// A lane's part of its line. Accesses are aligned to their size, so no lane touches two lines.
@@ -262,7 +274,7 @@ fn piece(address: u64, size: u64) -> Piece {
 
 /// Where a line is in the table, or the empty place where it belongs. The table has twice the places that 32 lanes need.
 #[inline(always)]
-fn find(table: &[u8; 64], list: &[Piece; Pieces::MOST], line: u64) -> usize {
+fn find(table: &[u8; 64], list: &[Piece], line: u64) -> usize {
     let mut slot = ((line / LINE).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize;
     while table[slot] != u8::MAX && list[table[slot] as usize].line != line {
         slot = (slot + 1) % 64;

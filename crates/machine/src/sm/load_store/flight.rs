@@ -1,6 +1,7 @@
 //! What is on its way: requests that left the SM, and the instructions that wait for their answers.
 
 use super::Kind;
+use super::coalesce::count;
 use crate::units::Cycle;
 
 /// End of a list.
@@ -98,7 +99,7 @@ impl Flights {
     /// A request leaves; its token.
     #[inline(always)]
     pub fn start(&mut self, line: u64, sectors: u8, held: u8, next: u32) -> u32 {
-        self.sectors += held.count_ones();
+        self.sectors += count(held);
         self.flights.put(Flight { line, sectors, held, next, waiters: END, last: END })
     }
 
@@ -146,7 +147,7 @@ impl Flights {
             return None;
         }
         let flight = self.flights.take(token);
-        self.sectors -= flight.held.count_ones();
+        self.sectors -= count(flight.held);
         let mut at_link = flight.waiters;
         while at_link != END {
             let link = self.links.take(at_link);

@@ -1,6 +1,6 @@
 //! Global and local memory through the first-level cache: lookups, misses, stores, atomics, and the answers.
 
-use super::coalesce::{Modify, Pieces, modify};
+use super::coalesce::{Modify, Pieces, count, modify};
 use super::l1::NONE;
 use super::{Done, Kind, LoadStore, Operation, Outcome};
 use crate::counters::Counters;
@@ -21,21 +21,22 @@ impl LoadStore {
         counters: &mut Counters,
     ) -> (Cycle, Outcome) {
         let a = op.access;
-        // Taken out so that the lists and the unit can be used together; it goes back below.
+        // Taken out so that lists and unit can be used together; it goes back below.
         let mut pieces = std::mem::take(&mut self.pieces);
         pieces.clear();
         if a.global != 0 {
             pieces.global(a, a.global);
         }
-        let locals = pieces.len();
+        let locals = pieces.list().len();
         if a.local != 0 {
             pieces.local(a, a.local, op.local_base);
         }
         let (tags, passes) = pieces.passes(self.spec.l1.tags_per_cycle);
         let begin = self.tags.serve(at, u64::from(tags));
         counters.l1_requests += 1;
-        // An access of several registers a lane takes several passes anyhow.
-        counters.bank_conflicts += u64::from((passes - tags).saturating_sub(op.registers.max(1) - 1));
+        // An access of several registers a lane takes a pass for each anyhow.
+        let ideal = tags.max(op.registers);
+        counters.bank_conflicts += u64::from(passes.saturating_sub(ideal));
         let other = match shared {
             Outcome::At(at) => at,
             Outcome::Pending => begin,
@@ -81,7 +82,7 @@ impl LoadStore {
                 ready = ready.later(s.ready(there));
                 let coming = sectors & s.pending & !s.valid;
                 missing = sectors & !there & !coming;
-                counters.l1_hits += u64::from((there | coming).count_ones());
+                counters.l1_hits += u64::from(count(there | coming));
                 chain = s.flight;
                 if missing != 0 {
                     s.pending |= missing;
@@ -110,7 +111,7 @@ impl LoadStore {
             self.flights.close(waiting, ready.later(access.other));
             return Outcome::Pending;
         }
-        let through = self.banks.serve(access.begin, u64::from(access.passes));
+        let through = self.direct(access.begin, access.passes.max(op.registers), counters);
         let replays = u64::from((access.passes - 1) * self.spec.replay_latency + wide);
         let hit = self.after(through, self.spec.l1.load_latency) + replays;
         let came = ready + u64::from(self.spec.l1.fill_latency);
@@ -144,26 +145,29 @@ impl LoadStore {
         for (n, p) in pieces.list().iter().enumerate() {
             let is_local = n >= access.locals;
             let (sectors, whole) = (p.sectors(), p.whole());
-            counters.l1_sectors += u64::from(sectors.count_ones());
-            counters.l1_store_sectors += u64::from(sectors.count_ones()) * u64::from(!is_local);
+            counters.l1_sectors += u64::from(count(sectors));
+            counters.l1_store_sectors += u64::from(count(sectors)) * u64::from(!is_local);
             let looked = access.looked(n, self.spec.l1.tags_per_cycle);
             let slot = if is_local || self.spec.l1.store_allocates {
                 self.line(p.line, looked, out)
             } else {
                 self.cache.find(p.line)
             };
+            let mut fills = 0;
             if let Some(at) = slot {
                 let s = self.cache.slot(at);
-                let known = sectors & (s.valid | s.pending | s.written);
-                counters.l1_hits += u64::from(known.count_ones());
-                s.written |= sectors & !s.valid;
-                // What is complete can be read; of local memory, what was never written can be anything.
-                let complete = if is_local { sectors } else { whole } & !s.valid & !s.pending;
-                s.fill(complete, looked);
+                // A line counts as a whole here, also one that only has stores under way.
+                if s.is_known() {
+                    counters.l1_hits += u64::from(count(sectors));
+                }
                 if is_local {
+                    // What was never written can be anything, so a written sector is complete.
+                    s.fill(sectors & !s.valid & !s.pending, looked);
                     s.dirty |= sectors;
                     continue;
                 }
+                s.stores += (whole != 0) as u16 + (sectors != whole) as u16;
+                fills = sectors;
             }
             if waiting == NONE {
                 waiting = self.flights.open(op.owner, op.kind, 0, 0, Cycle(0));
@@ -173,15 +177,14 @@ impl LoadStore {
                 if part == 0 {
                     continue;
                 }
-                let token = self.flights.start(p.line, 0, 0, NONE);
+                let token = self.flights.start(p.line, fills & part, 0, NONE);
                 self.flights.wait(waiting, token);
                 let kind = RequestKind::Store;
-                let bytes = part.count_ones() * SECTOR as u32;
-                let sent = Sent { kind, is_whole, bytes, ..Sent::new(token, p.line, part) };
+                let sent = Sent { kind, is_whole, ..Sent::new(token, p.line, part) };
                 self.send(looked, sent, out);
             }
         }
-        let through = self.banks.serve(access.begin, u64::from(access.passes));
+        let through = self.direct(access.begin, access.passes.max(op.registers), counters);
         if waiting != NONE && self.flights.close(waiting, access.other) {
             return Outcome::Pending;
         }
@@ -206,7 +209,6 @@ impl LoadStore {
             if let Some(at) = self.cache.find(p.line) {
                 let s = self.cache.slot(at);
                 s.valid &= !sectors;
-                s.written &= !sectors;
             }
             let token = self.flights.start(p.line, 0, 0, NONE);
             self.flights.wait(waiting, token);
@@ -227,9 +229,8 @@ impl LoadStore {
         let (at, victim) = self.cache.insert(line)?;
         if let Some(v) = victim.filter(|v| v.dirty != 0) {
             let token = self.flights.start(v.line, 0, 0, NONE);
-            let bytes = v.dirty.count_ones() * SECTOR as u32;
             let kind = RequestKind::Store;
-            let sent = Sent { kind, is_whole: true, bytes, ..Sent::new(token, v.line, v.dirty) };
+            let sent = Sent { kind, is_whole: true, ..Sent::new(token, v.line, v.dirty) };
             self.send(looked, sent, out);
         }
         Some(at)
@@ -239,11 +240,16 @@ impl LoadStore {
     #[inline(always)]
     fn send(&mut self, looked: Cycle, s: Sent, out: &mut Vec<Request>) {
         let l1 = &self.spec.l1;
-        let mut busy = l1.request_interval;
-        if s.bytes > 0 {
+        let data = (count(s.sectors) * SECTOR as u32).div_ceil(l1.store_bytes);
+        let busy = match s.kind {
             // Bytes of a sector that is not whole travel with a mask.
-            busy = busy.max(s.bytes.div_ceil(l1.store_bytes) + u32::from(!s.is_whole));
-        }
+            RequestKind::Store => data + u32::from(!s.is_whole),
+            // Operations on one address travel one by one; a lone one without an answer fits into its header.
+            RequestKind::Atomic => data.max(s.depth.into()) + 1,
+            RequestKind::Reduction => data.max(s.depth.into()) + u32::from(data > 1),
+            _ => 0,
+        };
+        let busy = busy.max(l1.request_interval);
         let at = self.leave.serve(looked + u64::from(l1.miss_latency), u64::from(busy));
         out.push(Request {
             at,
@@ -260,12 +266,16 @@ impl LoadStore {
 
     /// An answer from memory.
     #[inline]
-    pub(super) fn answer(&mut self, r: &Response, done: &mut Vec<Done>) {
-        let (returns, spec) = (&mut self.returns, &self.spec);
+    pub(super) fn answer(&mut self, r: &Response, done: &mut Vec<Done>, counters: &mut Counters) {
+        let (returns, spec, busy) = (&mut self.returns, &self.spec, &mut self.busy);
+        let taken = self.banks.free();
         let finished = self.flights.finish(r.token.0, r.at, |w| {
             let at = match w.kind {
                 Kind::Load | Kind::Atomic => {
-                    let through = returns.serve(w.at, u64::from(w.passes));
+                    // Passes of accesses that came before go first.
+                    counters.bank_conflicts += u64::from(w.at < taken);
+                    let through = returns.serve(w.at.later(taken), u64::from(w.passes));
+                    busy.mark(through, w.passes);
                     let replays = (w.passes.max(1) - 1) * spec.replay_latency;
                     through + u64::from(replays + w.wide + spec.l1.fill_latency)
                 }
@@ -275,6 +285,13 @@ impl LoadStore {
         });
         let Some(flight) = finished.filter(|f| f.sectors != 0) else { return };
         let Some(at) = self.cache.find(flight.line) else { return };
+        if r.kind == RequestKind::Store {
+            let slot = self.cache.slot(at);
+            slot.stores = slot.stores.saturating_sub(1);
+            return;
+        }
+        // What comes is written before it can be read.
+        self.busy.mark(r.at, 1);
         // The line may have been dropped and asked for again since: then this answer is not its.
         let token = r.token.0;
         let mut before = NONE;
@@ -324,8 +341,6 @@ struct Sent {
     sectors: u8,
     kind: RequestKind,
     is_whole: bool,
-    /// Data that goes with it.
-    bytes: u32,
     operations: u8,
     depth: u8,
 }
@@ -333,22 +348,13 @@ struct Sent {
 impl Sent {
     #[inline(always)]
     fn new(token: u32, line: u64, sectors: u8) -> Sent {
-        Sent {
-            token,
-            line,
-            sectors,
-            kind: RequestKind::Load,
-            is_whole: false,
-            bytes: 0,
-            operations: 0,
-            depth: 0,
-        }
+        Sent { token, line, sectors, kind: RequestKind::Load, is_whole: false, operations: 0, depth: 0 }
     }
 }
 
 #[inline(always)]
 fn count_load(counters: &mut Counters, sectors: u8, is_local: bool) {
-    let n = u64::from(sectors.count_ones());
+    let n = u64::from(count(sectors));
     counters.l1_sectors += n;
     counters.l1_load_sectors += if is_local { 0 } else { n };
 }

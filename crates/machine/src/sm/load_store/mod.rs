@@ -3,6 +3,7 @@
 //! [`LoadStore::issue`] takes a warp's access when it is issued and says when its operands are read and when its result
 //! is there, or that answers from memory must come first; [`LoadStore::respond`] takes those.
 
+mod arbiter;
 mod coalesce;
 mod flight;
 mod global;
@@ -18,6 +19,7 @@ use crate::counters::Counters;
 use crate::ports::{Request, Response};
 use crate::server::{Line, Queue};
 use crate::units::{Cycle, SmId};
+use arbiter::Arbiter;
 use coalesce::Pieces;
 use flight::Flights;
 use isa::field::Cache;
@@ -128,9 +130,11 @@ pub struct LoadStore {
     leave: Line,
     /// Loads that missed go through the banks.
     returns: Line,
+    /// Cycles in which answers from memory have the banks.
+    busy: Arbiter,
     cache: Tags,
     flights: Flights,
-    pieces: Box<Pieces>,
+    pieces: Pieces,
     split: u32,
 }
 
@@ -153,9 +157,10 @@ impl LoadStore {
             banks: Line::default(),
             leave: Line::default(),
             returns: Line::default(),
+            busy: Arbiter::new(),
             cache: Tags::new(spec.l1_shared_bytes, unit.l1.sets),
             flights: Flights::new(warps as usize * 4),
-            pieces: Box::default(),
+            pieces: Pieces::default(),
             split: 0,
         }
     }
@@ -200,6 +205,7 @@ impl LoadStore {
         out: &mut Vec<Request>,
         counters: &mut Counters,
     ) -> Issued {
+        self.busy.advance(now);
         let (a, path) = (op.access, op.path());
         let sends = op.kind != Kind::Load && op.kind != Kind::Prefetch;
         // A sub-core moves its registers to and from the unit one at a time.
@@ -220,7 +226,7 @@ impl LoadStore {
         let mut begin = at;
         let mut result = Outcome::At(at);
         if op.kind == Kind::Shuffle {
-            begin = self.banks.serve(at, 1);
+            begin = self.direct(at, 1, counters);
             result = Outcome::At(self.after(begin, self.spec.shared.shuffle_latency));
         } else if a.shared != 0 {
             let (start, ready) = self.shared(at, op, counters);
@@ -245,6 +251,19 @@ impl LoadStore {
         begin + u64::from(latency.saturating_sub(self.spec.address_latency))
     }
 
+    /// Passes through the banks that begin at `at` or as soon after as they are free. Answers from memory go first: a
+    /// pass that meets one comes a cycle later, which counts as a conflict.
+    #[inline(always)]
+    fn direct(&mut self, at: Cycle, passes: u32, counters: &mut Counters) -> Cycle {
+        let begin = self.banks.serve(at, u64::from(passes));
+        let lost = self.busy.lost(begin, passes);
+        if lost != 0 {
+            counters.bank_conflicts += u64::from(lost);
+            self.banks.serve(begin, u64::from(lost));
+        }
+        begin + u64::from(lost)
+    }
+
     /// Shared memory: when the access reaches the banks, and when its result is there.
     fn shared(&mut self, at: Cycle, op: &Operation, counters: &mut Counters) -> (Cycle, Cycle) {
         let spec = &self.spec.shared;
@@ -252,7 +271,7 @@ impl LoadStore {
         counters.shared_requests += 1;
         counters.bank_conflicts += u64::from(passes - ideal);
         let mut latency = spec.load_latency;
-        let mut busy = u64::from(passes);
+        let mut busy = passes;
         if op.registers >= 4 {
             latency += self.spec.quad_latency;
         }
@@ -263,10 +282,10 @@ impl LoadStore {
         if op.kind == Kind::Atomic {
             let further = shared::depth(op.access, op.access.shared) - 1;
             latency += further * spec.atomic_lane_latency;
-            busy += u64::from(further * spec.atomic_lane_busy);
+            busy += further * spec.atomic_lane_busy;
         }
         latency += (passes - ideal) * self.spec.replay_latency;
-        let begin = self.banks.serve(at, busy);
+        let begin = self.direct(at, busy, counters);
         let ready = match op.kind {
             Kind::Store => begin,
             _ => self.after(begin, latency),
@@ -275,7 +294,8 @@ impl LoadStore {
     }
 
     /// Takes an answer from memory; what is complete with it goes to `done`.
-    pub fn respond(&mut self, r: &Response, done: &mut Vec<Done>, _counters: &mut Counters) {
-        self.answer(r, done);
+    #[inline]
+    pub fn respond(&mut self, r: &Response, done: &mut Vec<Done>, counters: &mut Counters) {
+        self.answer(r, done, counters);
     }
 }

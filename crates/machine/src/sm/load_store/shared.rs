@@ -7,13 +7,14 @@ use simt::resident::{Access, Where};
 /// Passes through the banks that the lanes of `mask` need, and those that a conflict-free access of this size needs.
 #[inline]
 pub fn passes(access: &Access, mask: u32) -> (u32, u32) {
-    let parts = match access.size {
+    let parts: u32 = match access.size {
         0..=4 => 1,
         5..=8 => 2,
         _ => 4,
     };
     match access.place {
-        Where::Same(_) => (1, 1),
+        // All lanes get the same words: 8 bytes in a pass.
+        Where::Same(_) => (parts.div_ceil(2), parts.div_ceil(2)),
         Where::Consecutive(_) if access.size >= 4 => {
             let width = 32 / parts;
             let used = (0..parts).filter(|p| mask >> (p * width) & part_mask(width) != 0).count() as u32;

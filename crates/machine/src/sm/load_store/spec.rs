@@ -8,8 +8,8 @@ spec! {
     pub struct L1 {
         /// Sets; each has as many ways as the cache's share of the memory gives it.
         sets: u32 where 1..=4096,
-        /// Lines whose tags are looked up in one cycle; they go through the data banks together.
-        tags_per_cycle: u32 where 1..=32,
+        /// Banks of tags: 1, 2 or 4. Each looks up a line in a cycle; lines looked up in one cycle go through the data banks together.
+        tags_per_cycle: u32 where 1..=4,
         /// Cycles from the issue of a load that hits to the issue of an instruction that needs its result.
         load_latency: u32 where 1..=4096,
         /// Cycles from the tag stage to a request leaving the SM.
@@ -22,7 +22,7 @@ spec! {
         request_interval: u32 where 1..=1024,
         /// Bytes of store data that leave the SM in a cycle; what does not fill its sectors takes a cycle more for the mask of its bytes.
         store_bytes: u32 where 1..=1024,
-        /// A store that misses takes a line, so that later stores to its sectors count as hits.
+        /// A store that misses has a line until it is acknowledged: other stores to the line count as hits meanwhile.
         store_allocates: bool,
     }
 }
@@ -85,6 +85,7 @@ impl Spec {
     /// Rules between the numbers of the unit.
     pub fn check(&self, checks: &mut Checks) {
         checks.power_of_two("sm.load_store.l1.sets", self.l1.sets.into());
+        checks.power_of_two("sm.load_store.l1.tags_per_cycle", self.l1.tags_per_cycle.into());
         let shortest = self.l1.load_latency.min(self.shared.load_latency).min(self.shared.shuffle_latency);
         checks.that(
             "sm.load_store.address_latency",

@@ -382,3 +382,139 @@ proptest! {
         prop_assert!(counters.l1_hits <= counters.l1_sectors);
     }
 }
+
+#[test]
+fn a_chase_overflows_the_cache_as_on_the_hardware() {
+    // chase_ca_*KB, and what memory behind takes so that a miss costs what it did there.
+    for (kb, cycles) in [(64, 32.8), (128, 32.3), (192, 32.3), (224, 66.6), (256, 196.2), (320, 280.1)] {
+        let n = kb * 8;
+        let mut b = Bench::new(238);
+        b.unit.set_split(8 << 10);
+        let mut order: Vec<u64> = (0..n).collect();
+        let mut r = 12_345u64;
+        for i in (1..n).rev() {
+            r = r.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            order.swap(i as usize, ((r >> 33) % (i + 1)) as usize);
+        }
+        let mut now = Cycle(1000);
+        let mut from = now;
+        for _ in 0..2 {
+            from = now;
+            for &l in &order {
+                let a = access(Space::Global, 8, Where::Same((1 << 32) + l * 128), 1);
+                b.done.clear();
+                now = b.result(now, &op(Kind::Load, &a, 5));
+            }
+        }
+        let each = (now - from) as f64 / n as f64;
+        assert!((each / cycles - 1.0).abs() < 0.05, "{kb} KB: {each} cycles, hardware {cycles}");
+    }
+}
+
+#[test]
+fn tag_banks_cost_what_the_hardware_takes() {
+    // Cycles of the tag stage by stride in words, and the pairs of neighbouring lines that need two.
+    let tags = |a: &Access| {
+        let mut p = Pieces::default();
+        p.global(a, FULL);
+        p.passes(4)
+    };
+    for (stride, cycles) in [(32, 8), (33, 8), (40, 10), (64, 8), (1024, 8)] {
+        assert_eq!(tags(&scattered(Space::Global, 4, |l| l * stride * 4)).0, cycles, "stride {stride}");
+    }
+    let twice = (0..8192u64)
+        .filter(|w| tags(&access(Space::Global, 4, Where::Consecutive(w * 128 + 4), FULL)).0 == 2)
+        .count();
+    assert_eq!(twice, 585);
+    // Passes: words of one bank in several lines, at most four lines at a time.
+    for (stride, passes) in [(1, 1), (2, 2), (4, 4), (8, 8), (16, 16), (32, 32), (33, 8)] {
+        assert_eq!(tags(&scattered(Space::Global, 4, |l| l * stride * 4)).1, passes, "stride {stride}");
+    }
+}
+
+#[test]
+fn stores_are_known_until_they_are_acknowledged() {
+    let mut b = Bench::new(300);
+    let a = access(Space::Global, 4, Where::Consecutive(4096), FULL);
+    let hits = |b: &mut Bench, now: u64, kind: Kind, owner: u64| {
+        let before = b.counters.l1_hits;
+        b.issue(Cycle(now), &op(kind, &a, owner));
+        b.counters.l1_hits - before
+    };
+    assert_eq!(hits(&mut b, 100, Kind::Store, 1), 0);
+    assert_eq!(hits(&mut b, 120, Kind::Store, 2), 4);
+    // Acknowledged: unknown again. Nothing can be read from a line that was only written.
+    assert_eq!(hits(&mut b, 2000, Kind::Store, 3), 0);
+    assert_eq!(hits(&mut b, 2100, Kind::Load, 4), 0);
+    // A line that was loaded is updated and stays.
+    assert_eq!(hits(&mut b, 4000, Kind::Store, 5), 4);
+    assert_eq!(hits(&mut b, 6000, Kind::Load, 6), 4);
+}
+
+#[test]
+fn stores_leave_by_sectors_and_parts_of_sectors_take_longer() {
+    // Cycles an instruction of one SM: a line, a word in each sector of 8 lines, a word in each of 32 lines.
+    for (stride, cycles) in [(1, 4), (8, 40), (32, 64)] {
+        let mut b = Bench::new(300);
+        for n in 0..64u64 {
+            let a = scattered(Space::Global, 4, |l| n * 65536 + l * stride * 4);
+            b.queue(Cycle(1000), &op(Kind::Store, &a, n));
+        }
+        let time = b.all[b.all.len() - 1].at - b.all[0].at;
+        assert!((time as f64 / 63.0 / cycles as f64 - 1.0).abs() < 0.05, "stride {stride}: {time}");
+    }
+    // A run that begins inside a sector: that sector apart from the whole ones.
+    let mut b = Bench::new(300);
+    let a = access(Space::Global, 4, Where::Consecutive(128), FULL << 1);
+    b.issue(Cycle(100), &op(Kind::Store, &a, 0));
+    let sent: Vec<_> = b.all.iter().map(|r| (r.sectors, r.whole)).collect();
+    assert_eq!(sent, [(0b1110, true), (0b0001, false)]);
+}
+
+#[test]
+fn atomics_say_how_many_operations_meet() {
+    let mut b = Bench::new(300);
+    let a = access(Space::Global, 4, Where::Same(256), FULL);
+    b.issue(Cycle(100), &op(Kind::Atomic, &a, 0));
+    assert_eq!((b.all[0].operations, b.all[0].depth, b.all[0].kind), (32, 32, RequestKind::Atomic));
+    // As atomic_warp: a lookup for each lane on the address.
+    assert_eq!(b.counters.l1_sectors, 32);
+    // As atomic_spread, 28 bytes apart: sectors.
+    let a = scattered(Space::Global, 4, |l| l * 28);
+    b.issue(Cycle(200), &op(Kind::Reduction, &a, 1));
+    assert_eq!(b.counters.l1_sectors, 32 + 28);
+    assert_eq!(b.all[1..].iter().map(|r| u32::from(r.operations)).sum::<u32>(), 32);
+    assert!(b.all[1..].iter().all(|r| r.depth == 1));
+}
+
+#[test]
+fn local_memory_is_written_back() {
+    let mut b = Bench::new(300);
+    // All but 4 KB is shared memory.
+    b.unit.set_split((256 << 10) - 4096);
+    for n in 0..64u64 {
+        let a = access(Space::Local, 4, Where::Same(n * 4), FULL);
+        assert!(matches!(b.issue(Cycle(1000 + n * 10), &op(Kind::Store, &a, n)).result, Outcome::At(_)));
+    }
+    // Lines that did not fit left, whole, for nobody's sake.
+    assert!(b.all.len() >= 32 && b.all.iter().all(|r| r.kind == RequestKind::Store && r.whole));
+    let sent = b.all.len();
+    let a = access(Space::Local, 4, Where::Same(63 * 4), FULL);
+    let now = Cycle(5000);
+    assert_eq!(b.result(now, &op(Kind::Load, &a, 1)) - now, 32);
+    // Dropping what memory has leaves what only the cache has.
+    b.unit.invalidate();
+    assert_eq!(b.result(now + 100, &op(Kind::Load, &a, 2)) - (now + 100), 32);
+    assert_eq!(b.all.len(), sent);
+}
+
+#[test]
+fn loads_past_the_cache_never_hit() {
+    let mut b = Bench::new(300);
+    let a = access(Space::Global, 4, Where::Consecutive(0), FULL);
+    for n in 0..4 {
+        let o = Operation { cache: Cache::Cg, ..op(Kind::Load, &a, n) };
+        assert_eq!(b.issue(Cycle(100 + n * 1000), &o).result, Outcome::Pending);
+    }
+    assert_eq!((b.counters.l1_sectors, b.counters.l1_hits, b.all.len()), (16, 0, 4));
+}
