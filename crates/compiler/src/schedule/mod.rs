@@ -24,7 +24,7 @@ mod plan;
 pub mod reuse;
 mod verify;
 
-use crate::allocate::{self, Allocation, Live};
+use crate::allocate::{self, Allocation, Choice, Live};
 use crate::mir::{MBlock, MFunction, MInst, MTerm, VReg};
 use forward::Budget;
 use graph::{Builder, Units};
@@ -38,9 +38,17 @@ const FULL_OCCUPANCY: u32 = 32;
 const STEP: u32 = 8;
 /// One predicate stays for what allocation may need.
 const PREDICATES: i32 = isa::Pred::COUNT as i32 - 1;
-/// What is tried, in turn: registers held back from the scheduler, since pairs and quads leave gaps, and whether registers
-/// rest after memory instructions.
-const ATTEMPTS: [(u32, bool); 4] = [(1, true), (1, false), (4, false), (8, false)];
+/// What is tried, in turn: registers held back from the scheduler, since pairs and quads leave gaps, and how registers are
+/// chosen for its order.
+const ATTEMPTS: [(u32, fn(u32) -> Choice); 7] = [
+    (1, Choice::Rested),
+    (1, |_| Choice::Lowest),
+    (1, Choice::Snug),
+    (2, Choice::Snug),
+    (4, |_| Choice::Lowest),
+    (4, Choice::Snug),
+    (8, |_| Choice::Lowest),
+];
 
 /// Schedules and allocates a function whose copies are merged; `limit` general registers may be used.
 pub fn schedule_and_allocate(f: &mut MFunction, limit: u32) -> Result<Allocation, String> {
@@ -50,7 +58,7 @@ pub fn schedule_and_allocate(f: &mut MFunction, limit: u32) -> Result<Allocation
     let needed = source_pressure(&source, &outs).registers.max(0) as u32;
     let step = needed.max(FULL_OCCUPANCY).next_multiple_of(STEP).min(limit);
     let mut last = None;
-    for (held_back, rests) in ATTEMPTS {
+    for (held_back, choice) in ATTEMPTS {
         if last != Some(held_back) {
             *f = source.clone();
             let registers = step.saturating_sub(held_back) as i32;
@@ -59,14 +67,14 @@ pub fn schedule_and_allocate(f: &mut MFunction, limit: u32) -> Result<Allocation
         }
         let unspilled = f.classes.len();
         let mut attempt = f.clone();
-        let allocation = allocate::assign(&mut attempt, limit, if rests { step } else { 0 })?;
+        let allocation = allocate::assign(&mut attempt, limit, choice(step))?;
         if attempt.classes.len() == unspilled && allocation.count <= step {
             *f = attempt;
             return Ok(allocation);
         }
     }
     *f = source;
-    allocate::assign(f, limit, 0)
+    allocate::assign(f, limit, Choice::Lowest)
 }
 
 /// What lives at the end of each block, in units.
@@ -168,6 +176,9 @@ fn schedule(f: &mut MFunction, outs: &[Vec<u32>], limit: Pressure) {
     }
 }
 
+/// Instructions of a region from which on only one budget is tried.
+const LONG: usize = 2000;
+
 /// Cycles of a region that a register is worth: it is one warp's time against the room for other warps.
 const CYCLES_A_REGISTER: u32 = 2;
 
@@ -193,36 +204,43 @@ impl Scheduler {
             let (mut order, most) = order::order(units, &graph, living, soft);
             if most.fits(allowed) {
                 order.reverse();
-                best = Some((score(plan.cycles(order.iter().copied()), most), order));
+                let cycles = plan.cycles(order.iter().copied());
+                best = Some((score(cycles, most), cycles, order));
                 break;
             }
         }
-        for budget in budgets(source, *limit) {
+        // Nothing is shorter than the longest way through it, or than its instructions one after the other.
+        let shortest = plan.height.iter().copied().max().unwrap_or(0).max(region.len() as u32);
+        let tried = if region.len() > LONG { 1 } else { usize::MAX };
+        for budget in budgets(source, *limit).into_iter().take(tried) {
+            if best.as_ref().is_some_and(|b| b.1 <= shortest + shortest / 32) {
+                break;
+            }
             let order = forward::order(&plan, above, budget);
             living.restart(units, below.iter().copied());
             let most = living.pass_nodes(units, &graph, order.iter().rev().copied());
-            let score = score(plan.cycles(order.iter().copied()), most);
+            let cycles = plan.cycles(order.iter().copied());
+            let score = score(cycles, most);
             if most.fits(allowed) && best.as_ref().is_none_or(|b| score < b.0) {
-                best = Some((score, order));
+                best = Some((score, cycles, order));
             }
         }
         // Whatever the order, the same lives above the region.
-        best.map(|b| b.1).filter(|order| order.iter().enumerate().any(|(n, &from)| n != from))
+        best.map(|b| b.2).filter(|order| order.iter().enumerate().any(|(n, &from)| n != from))
     }
 }
 
-/// What forward scheduling is tried with: all registers there are with more and more of them kept from loads, then fewer.
+/// What forward scheduling is tried with, from few registers to all, and with fewer and fewer of them kept from loads.
 fn budgets(source: Pressure, limit: Pressure) -> [Budget; 6] {
     let budget = |registers: i32, reserve: i32| Budget { most: Pressure { registers, ..limit }, reserve };
     let (most, least) = (limit.registers, source.registers.min(limit.registers));
-    let middle = (most + least) / 2;
     [
-        budget(most, 2),
-        budget(most, 5),
-        budget(most, 8),
-        budget(most - 3, 5),
-        budget(middle, 3),
+        budget(most - 2, 5),
         budget(least, 2),
+        budget((most + least) / 2, 3),
+        budget(most, 8),
+        budget(most, 5),
+        budget(most, 2),
     ]
 }
 
