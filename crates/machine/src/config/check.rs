@@ -84,7 +84,7 @@ impl Checks {
         crate::front::check(config, self);
         config.gpc.check(self);
         config.tpc.check(self);
-        config.crossbar.check(self);
+        config.crossbar.check(self, config.tpcs.len(), config.l2.halves);
         config.l2.check(self);
         config.dram.check(self, config.l2.slices);
         config.sm.check(self);

@@ -61,6 +61,11 @@ impl L15 {
         Met { ready: passed.later(found.ready), ..found }
     }
 
+    /// Whether a line is here or under way.
+    pub fn holds(&mut self, line: u64) -> bool {
+        self.set(line).iter().any(|e| e.line == line)
+    }
+
     /// Sectors of a line are asked for by a packet of this exchange.
     pub fn sent(&mut self, line: u64, sectors: u8, packet: u32) {
         let clock = self.clock;
