@@ -60,6 +60,7 @@ pub struct Gpc {
     touched: Vec<u32>,
     /// Answers that each SM's list had before this exchange's.
     before: Vec<u32>,
+    late: Vec<Response>,
     l15: L15,
     mmu: Mmu,
     channels: Channels,
@@ -101,6 +102,7 @@ impl Gpc {
             attributes: (config.gpc.attribute_bytes / SECTOR as u32, config.gpc.attribute_sectors),
             touched: vec![0; sms],
             before: vec![NONE; sms],
+            late: Vec::new(),
             l15: L15::new(&config.gpc),
             mmu: Mmu::new(&config.gpc),
             channels: Channels::new(&config.crossbar),
@@ -222,8 +224,10 @@ impl Gpc {
     fn packet_to(&mut self, at: Cycle, request: &Request, line: u64, sectors: u8, map: &Map) -> u32 {
         let packet = self.packets.len() as u32;
         let size = self.channels.request_size(request.kind, sectors);
+        let place = map.place(line);
         self.packets.push(Ask {
             at: self.channels.send(at, size),
+            place,
             line,
             sectors,
             kind: request.kind,
@@ -231,7 +235,7 @@ impl Gpc {
             depth: request.depth,
             operations: request.operations,
         });
-        self.pairs.push(map.pair(line));
+        self.pairs.push(place.pair);
         packet
     }
 
@@ -349,10 +353,7 @@ impl Gpc {
                 continue;
             }
             inbox[before..].sort_by_key(|r| r.at);
-            if before > 0 && inbox[before].at < inbox[before - 1].at {
-                // Two runs in order: they are merged.
-                inbox.sort_by_key(|r| r.at);
-            }
+            merge(inbox, before, &mut self.late);
         }
         self.waiting.clear();
         self.packets.clear();
@@ -379,5 +380,50 @@ impl Gpc {
         self.l15.clear();
         self.mmu.clear();
         self.channels.clear();
+    }
+}
+
+/// Brings a list in order whose parts before and from `middle` on are. New answers mostly come after what waits already:
+/// only what comes after the first of them moves.
+fn merge(list: &mut [Response], middle: usize, late: &mut Vec<Response>) {
+    late.clear();
+    late.extend_from_slice(&list[middle..]);
+    let (mut old, mut end) = (middle, list.len());
+    while let Some(last) = late.last() {
+        end -= 1;
+        if old > 0 && list[old - 1].at > last.at {
+            old -= 1;
+            list[end] = list[old];
+        } else {
+            list[end] = *last;
+            late.pop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Token;
+
+    #[test]
+    fn lists_are_merged_in_order() {
+        let answer = |at: u64, token: u32| Response {
+            at: Cycle(at),
+            token: Token(token),
+            line: 0,
+            sectors: 1,
+            kind: RequestKind::Load,
+        };
+        let times = [3, 5, 5, 9, 1, 5, 8, 12];
+        for middle in [0, 4, 8] {
+            let mut list: Vec<Response> = (0..8).map(|n| answer(times[n], n as u32)).collect();
+            list[..middle].sort_by_key(|r| r.at);
+            list[middle..].sort_by_key(|r| r.at);
+            let mut expected = list.clone();
+            expected.sort_by_key(|r| r.at);
+            merge(&mut list, middle, &mut Vec::new());
+            assert_eq!(list, expected);
+        }
     }
 }

@@ -16,6 +16,8 @@ use crate::units::{Cycle, SECTOR, SECTORS};
 pub struct Ask {
     /// When it comes to the slice.
     pub at: Cycle,
+    /// Where the line lives.
+    pub place: Place,
     /// Number of the line.
     pub line: u64,
     pub sectors: u8,
@@ -86,7 +88,7 @@ impl Pair {
 
     /// When the answer to a request leaves the slice of half `near`.
     pub fn serve(&mut self, near: u32, ask: &Ask) -> Cycle {
-        let place = self.map.place(ask.line);
+        let place = ask.place;
         match ask.kind {
             RequestKind::Load | RequestKind::Instruction | RequestKind::Constant => {
                 self.counters.l2_load_sectors += u64::from(ask.sectors.count_ones());

@@ -123,6 +123,7 @@ fn gpc() {
 /// A pair of slices with a port in each half.
 struct LonePair {
     config: Config,
+    map: Map,
     pair: Pair,
 }
 
@@ -135,6 +136,7 @@ impl Subject for LonePair {
         for request in merged(out) {
             let ask = Ask {
                 at: request.at,
+                place: self.map.place(request.line / LINE),
                 line: request.line / LINE,
                 sectors: request.sectors,
                 kind: request.kind,
@@ -167,7 +169,7 @@ fn l2() {
     harness::check(|_| {
         let config = h200();
         let map = Map::new(&config.l2, &config.dram);
-        LonePair { pair: Pair::new(map, &config.l2, &config.dram, 0), config }
+        LonePair { pair: Pair::new(map, &config.l2, &config.dram, 0), map, config }
     });
 }
 
