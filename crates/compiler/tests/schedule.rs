@@ -341,8 +341,8 @@ fn cycles(code: &[isa::Inst]) -> u32 {
     let mut now = 0;
     for i in code {
         let words = |(r, n): (isa::Reg, u32)| (u32::from(r.0)..u32::from(r.0) + n).map(|r| r as usize);
-        let registers = i.reads().into_iter().flat_map(words).filter(|&r| r < 255).map(|r| ready[r]);
-        let predicates = i.pred_reads().into_iter().map(|p| guards[usize::from(p.0)]);
+        let registers = i.reads().flat_map(words).filter(|&r| r < 255).map(|r| ready[r]);
+        let predicates = i.pred_reads().map(|p| guards[usize::from(p.0)]);
         now = registers.chain(predicates).max().unwrap_or(0).max(now);
         let takes = match i.op.row().unit {
             Unit::Alu | Unit::Fma | Unit::Imad => 4,
@@ -351,7 +351,7 @@ fn cycles(code: &[isa::Inst]) -> u32 {
             _ => 12,
         };
         i.writes().into_iter().flat_map(words).filter(|&r| r < 255).for_each(|r| ready[r] = now + takes);
-        i.pred_writes().into_iter().for_each(|p| guards[usize::from(p.0)] = now + 13);
+        i.pred_writes().for_each(|p| guards[usize::from(p.0)] = now + 13);
         now += 1;
     }
     now

@@ -10,6 +10,9 @@
 //! | [`verify`] | a check that an order computes the same |
 //! | [`reuse`] | operands that the register-file cache keeps |
 //!
+//! Several orders are found for a region, from its end and from its start, within fewer and more registers; that with the
+//! fewest cycles for one warp is taken, where a register counts as two.
+//!
 //! The scheduler runs on virtual registers after copies were merged, so that no order it finds brings a copy back. It may use
 //! as many registers as leave the SM full of warps, which is what NVIDIA's assembler does; a function that needs more as it
 //! stands keeps below the step of occupancy that it is on. Where an order would pass that step or make the allocator spill, the
