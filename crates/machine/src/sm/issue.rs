@@ -23,8 +23,9 @@ impl Sm {
 
         // Why it did not issue sooner.
         let (busy, held) = sub.busy(timing.class, now);
-        let (throttle, held) = (busy - warp.marks.0, held - warp.marks.1);
-        let waited = now - warp.since;
+        let waited = now.saturating_sub(warp.since);
+        let throttle = busy.saturating_sub(warp.marks.0).min(waited);
+        let held = held.saturating_sub(warp.marks.1).min(waited - throttle);
         if waited > 0 {
             self.stalls.charge(pc as usize, throttle_reason(timing.class), throttle);
             self.stalls.charge(pc as usize, Stall::DispatchStall, held);

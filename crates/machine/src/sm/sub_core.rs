@@ -224,7 +224,7 @@ impl SubCore {
         }
         let ahead = self.class_free[c].saturating_sub(now);
         let held_ahead = self.dispatch_free.saturating_sub(now.max(self.class_free[c]));
-        (self.class_busy[c] - ahead, self.class_held[c] - held_ahead)
+        (self.class_busy[c].saturating_sub(ahead), self.class_held[c].saturating_sub(held_ahead))
     }
 
     // --- choosing -----------------------------------------------------------------------------------------------

@@ -133,9 +133,16 @@ pub struct LoadStore {
     /// Cycles in which answers from memory have the banks.
     busy: Arbiter,
     cache: Tags,
+    /// Lines that can be on their way at a time.
+    miss_lines: u32,
     flights: Flights,
     pieces: Pieces,
     split: u32,
+}
+
+/// Lines of a cache that can be on their way at a time.
+fn miss_lines(cache: &Tags, spec: &Spec) -> u32 {
+    (u64::from(cache.lines()) * u64::from(spec.l1.miss_lines_percent) / 100) as u32
 }
 
 impl LoadStore {
@@ -147,8 +154,10 @@ impl LoadStore {
             shared: Queue::new(unit.shared_queue),
             address: Line::default(),
         };
+        let cache = Tags::new(spec.l1_shared_bytes, unit.l1.sets);
         LoadStore {
             sm,
+            miss_lines: miss_lines(&cache, unit),
             spec: unit.clone(),
             bytes: spec.l1_shared_bytes,
             ports: (0..sub_cores.max(1)).map(|_| port()).collect(),
@@ -158,7 +167,7 @@ impl LoadStore {
             leave: Line::default(),
             returns: Line::default(),
             busy: Arbiter::new(),
-            cache: Tags::new(spec.l1_shared_bytes, unit.l1.sets),
+            cache,
             flights: Flights::new(warps as usize * 4),
             pieces: Pieces::default(),
             split: 0,
@@ -171,6 +180,7 @@ impl LoadStore {
         if shared != self.split {
             self.split = shared;
             self.cache = Tags::new(self.bytes - shared, self.spec.l1.sets);
+            self.miss_lines = miss_lines(&self.cache, &self.spec);
         }
     }
 
@@ -187,7 +197,7 @@ impl LoadStore {
         match path {
             Path::Global if self.flights.sectors >= self.spec.l1.miss_sectors => Cycle::NEVER,
             // A line on its way has its place in the cache: with most of it shared memory, few can be.
-            Path::Global if self.flights.lines > 0 && self.flights.lines + 32 > self.cache.lines() => {
+            Path::Global if self.flights.lines > 0 && self.flights.lines + 32 > self.miss_lines => {
                 Cycle::NEVER
             }
             Path::Global => port.global.room(),

@@ -18,6 +18,8 @@ spec! {
         fill_latency: u32 where 0..=4096,
         /// Sectors of loads that can be on their way at once; with as many, no further access to global or local memory is issued.
         miss_sectors: u32 where 1..=1 << 20,
+        /// Share of the cache's lines that can be on their way at a time, in percent: a line has its place from the moment it is asked for, and sets fill unevenly.
+        miss_lines_percent: u32 where 1..=100,
         /// Cycles between two requests for lines that leave the SM.
         request_interval: u32 where 1..=1024,
         /// Bytes of store data that leave the SM in a cycle; what does not fill its sectors takes a cycle more for the mask of its bytes.
