@@ -13,14 +13,22 @@ use crate::stall::{STALLS, StallCycles};
 use crate::units::{Cycle, SmId};
 use crate::workers::Workers;
 use isa::image::Image;
-use simt::{Launch, Memory};
+use simt::{Launch, Memory, Whereabouts};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Where code, constants and local memory lie as caches see them: above all addresses that programs have.
 const CODE_BASE: u64 = 1 << 52;
+/// Bytes between the code of two programs.
+const CODE_STRIDE: u64 = 1 << 32;
 const CONSTANT_BASE: u64 = 1 << 53;
 const LOCAL_BASE: u64 = 1 << 54;
+
+/// Bytes of an instruction in memory.
+const INSTRUCTION_BYTES: u64 = 16;
+
+/// Cycles that an SM runs on by itself when nothing concerns others: longer turns keep the host's caches warm.
+const AHEAD: u64 = 1 << 14;
 
 /// How a launch is run.
 #[derive(Clone, Copy, Default)]
@@ -53,8 +61,10 @@ pub struct Timed {
 #[derive(Clone, Debug)]
 pub enum Stopped {
     Fault(Failure),
-    TooLong,
-    Cancelled,
+    /// [`RunOptions::max_instructions`] were executed; where a warp was then.
+    TooLong(Option<Whereabouts>),
+    /// [`RunOptions::cancel`] was set; where a warp was then.
+    Cancelled(Option<Whereabouts>),
     /// The machine cannot take it, in words.
     Refused(String),
     /// Nothing can happen any more; what the warps wait for, in words.
@@ -75,6 +85,8 @@ pub struct Ppu {
     front: Front,
     now: Cycle,
     launches: u64,
+    /// What tells the programs apart that ran here; each has its own place in memory.
+    programs: Vec<u64>,
 }
 
 impl Ppu {
@@ -86,6 +98,7 @@ impl Ppu {
             front: Front::new(&config),
             now: Cycle(0),
             launches: 0,
+            programs: Vec::new(),
             config: Arc::new(config),
         }
     }
@@ -105,6 +118,20 @@ impl Ppu {
     /// The host wrote to device memory.
     pub fn host_write(&mut self, address: u64, bytes: u64) {
         self.memory.host_write(address, bytes);
+    }
+
+    /// Where a program's code lies, as caches see it.
+    fn place(&mut self, image: &Image) -> u64 {
+        use std::hash::{Hash, Hasher};
+        // A hasher without keys: the same program gets the same place in every run.
+        let mut hasher = std::hash::DefaultHasher::new();
+        image.code.hash(&mut hasher);
+        let hash = hasher.finish();
+        let n = self.programs.iter().position(|&p| p == hash).unwrap_or_else(|| {
+            self.programs.push(hash);
+            self.programs.len() - 1
+        });
+        CODE_BASE + n as u64 * CODE_STRIDE
     }
 
     /// Runs a launch to its end.
@@ -134,14 +161,20 @@ impl Ppu {
             threads: launch.threads(),
             registers: function.registers,
             shared_bytes: launch.shared_bytes,
-            barriers: 1,
+            barriers: function.barriers,
         };
         let occupancy = Occupancy::new(&self.config.sm, &task, 0);
         let start = self.now;
         self.memory.reset_counters();
+        // The driver has just written both: the code is in the second-level cache, and the launch carries its
+        // constant bank. (Kernels show no DRAM reads for them, and first constants cost no more than the GPC's cache.)
+        let code_base = self.place(image);
+        self.memory.host_write(code_base, image.code.len() as u64 * INSTRUCTION_BYTES);
+        let bank = u64::from(isa::abi::launch::PARAMS) + u64::from(function.param_bytes);
+        self.memory.preload_constants(CONSTANT_BASE, bank);
         let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.sms.len());
         for mut sm in self.sms.drain(..) {
-            sm.begin_launch(&contexts[0].code, CODE_BASE, CONSTANT_BASE, occupancy.shared_split);
+            sm.begin_launch(&contexts[0].code, code_base, CONSTANT_BASE, occupancy.shared_split);
             parts.push(Part { sm, work: Work { contexts: contexts.clone(), ctas: Vec::new() } });
         }
         let sms = parts.len();
@@ -220,12 +253,14 @@ impl Run<'_, '_> {
             if let Some(at) = finished
                 && self.is_quiet()
             {
-                return Ok(at);
+                // What was sent to memory without waiting for it is part of the launch.
+                return Ok(at.later(self.memory.busy_until()));
             }
             self.watch(until - start)?;
-            // The next exchange point; cycles in which nobody acts are skipped.
+            // The next exchange point; cycles in which nobody acts are skipped. It is the same one again while SMs
+            // that had to wait for their GPC have not come to it.
             let next = self.next_event().ok_or_else(|| Stopped::Stuck(self.waiting()))?;
-            until = Cycle((next.0.max(until.0) / quantum + 1) * quantum);
+            until = Cycle((next.0 / quantum + 1) * quantum).later(until);
         }
     }
 
@@ -238,7 +273,9 @@ impl Run<'_, '_> {
             .filter(|(part, active)| **active && part.sm.next_event().is_some_and(|at| at < until))
             .map(|(part, _)| part)
             .collect();
-        workers.each(&mut due, |_, part| part.sm.run(&mut part.work, until));
+        // With no CTA on its way to an SM, SMs may run on by themselves.
+        let ahead = if self.front.next_event().is_none() { until + AHEAD } else { until };
+        workers.each(&mut due, |_, part| part.sm.run(&mut part.work, until, ahead));
     }
 
     /// Everything changes hands in the order (cycle, SM, sequence).
@@ -322,6 +359,12 @@ impl Run<'_, '_> {
         part.map_or_else(|| "no SM has a warp".to_owned(), |p| p.sm.waiting())
     }
 
+    /// Where the first of the CTAs that run is.
+    fn whereabouts(&self) -> Option<Whereabouts> {
+        let ctas = self.parts.iter().flat_map(|p| &p.work.ctas).filter(|cta| cta.is_used);
+        ctas.min_by_key(|cta| cta.linear)?.resident.whereabouts()
+    }
+
     /// No SM does anything, and nothing is under way.
     fn is_quiet(&self) -> bool {
         self.ends.is_empty()
@@ -338,12 +381,12 @@ impl Run<'_, '_> {
             done.store(cycles, Ordering::Relaxed);
         }
         if self.options.cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
-            return Err(Stopped::Cancelled);
+            return Err(Stopped::Cancelled(self.whereabouts()));
         }
         if let Some(limit) = self.options.max_instructions {
             let executed: u64 = self.parts.iter().map(|p| p.sm.issued()).sum();
             if executed > limit {
-                return Err(Stopped::TooLong);
+                return Err(Stopped::TooLong(self.whereabouts()));
             }
         }
         Ok(())

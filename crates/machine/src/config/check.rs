@@ -73,8 +73,8 @@ impl Checks {
             "at most 4096",
         );
         // An answer must not come before the exchange point at which it is computed.
-        let to_gpc = 2 * config.tpc.latency;
-        let path = to_gpc + (config.gpc.l15_latency).min(2 * config.crossbar.latency + config.l2.latency);
+        let path =
+            2 * (config.tpc.latency + config.crossbar.latency) + config.gpc.latency + config.l2.latency;
         self.that(
             "quantum",
             config.quantum <= path,

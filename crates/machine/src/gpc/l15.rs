@@ -3,7 +3,7 @@
 use super::NONE;
 use super::coalescer::{Met, NOTHING};
 use crate::server::Calendar;
-use crate::units::{Cycle, LINE, SECTOR};
+use crate::units::{Cycle, LINE, SECTOR, SECTORS};
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -83,6 +83,13 @@ impl L15 {
             entry.packet = NONE;
             entry.ready = entry.ready.later(ready);
         }
+    }
+
+    /// A whole line comes in before anything asks for it.
+    pub fn preload(&mut self, line: u64) {
+        // Newer than an empty place, which would be taken first.
+        self.clock = self.clock.wrapping_add(1);
+        self.sent(line, (1 << SECTORS) - 1, NONE);
     }
 
     pub fn clear(&mut self) {

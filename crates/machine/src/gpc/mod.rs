@@ -334,7 +334,10 @@ impl Gpc {
                 at = at.later(self.arrived[follows as usize]);
             }
             let size = self.channels.answer_size(request.kind, request.sectors);
-            let at = self.ports[tpc as usize].receive(at, place as usize, size).later(until);
+            let at = self.ports[tpc as usize].receive(at, place as usize, size);
+            // Who asked for code or constants has waited; others hear of it after the exchange at the earliest.
+            let waited = matches!(request.kind, RequestKind::Instruction | RequestKind::Constant);
+            let at = if waited { at } else { at.later(until) };
             last = last.later(at);
             if self.before[sm] == NONE {
                 self.before[sm] = inboxes[sm].len() as u32;
@@ -365,6 +368,11 @@ impl Gpc {
         for page in self.mmu.walked.drain(..) {
             shared.enter(page);
         }
+    }
+
+    /// Lines of constants that a launch brings along.
+    pub fn preload(&mut self, lines: std::ops::Range<u64>) {
+        lines.for_each(|line| self.l15.preload(line));
     }
 
     /// Counts from nothing: a launch begins.

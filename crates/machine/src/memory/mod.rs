@@ -218,6 +218,12 @@ impl System {
         self.busy_until = Cycle(0);
     }
 
+    /// A launch brings its constants along: they are in the caches behind the SMs' before its first CTA starts.
+    pub fn preload_constants(&mut self, address: u64, bytes: u64) {
+        let lines = address / LINE..(address + bytes).div_ceil(LINE);
+        self.gpcs.iter_mut().for_each(|g| g.preload(lines.clone()));
+    }
+
     /// A copy from the host to device memory passes through the second-level cache and leaves lines there.
     pub fn host_write(&mut self, address: u64, bytes: u64) {
         // What does not fit in the end need not come in.
