@@ -59,6 +59,11 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// The cycle at which the last launch had ended.
+    pub fn now(&self) -> machine::Cycle {
+        self.ppu.now()
+    }
+
     pub fn new(config: &Config, threads: usize) -> Machine {
         let all = std::thread::available_parallelism().map_or(1, usize::from);
         Machine { ppu: Ppu::new(config.clone()), threads: if threads == 0 { all } else { threads } }

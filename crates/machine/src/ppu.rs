@@ -3,7 +3,7 @@
 use crate::Config;
 use crate::command::{Command, Task};
 use crate::counters::Counters;
-use crate::distribution::Occupancy;
+use crate::distribution::{Needs, Occupancy};
 use crate::front::Front;
 use crate::memory;
 use crate::ports::{CtaEnd, CtaStart, Request, Response};
@@ -84,6 +84,8 @@ pub struct Ppu {
     memory: memory::System,
     front: Front,
     now: Cycle,
+    /// When the host can submit the next launch.
+    next_submit: Cycle,
     launches: u64,
     /// What tells the programs apart that ran here; each has its own place in memory.
     programs: Vec<u64>,
@@ -97,6 +99,7 @@ impl Ppu {
             memory: memory::System::new(&config),
             front: Front::new(&config),
             now: Cycle(0),
+            next_submit: Cycle(0),
             launches: 0,
             programs: Vec::new(),
             config: Arc::new(config),
@@ -113,6 +116,11 @@ impl Ppu {
         for sm in &mut self.sms {
             sm.flush();
         }
+    }
+
+    /// The cycle at which the last launch had ended.
+    pub fn now(&self) -> Cycle {
+        self.now
     }
 
     /// The host wrote to device memory.
@@ -163,8 +171,14 @@ impl Ppu {
             shared_bytes: launch.shared_bytes,
             barriers: function.barriers,
         };
+        // Shared memory for the CTAs that an SM gets; the rest is cache.
         let occupancy = Occupancy::new(&self.config.sm, &task, 0);
-        let start = self.now;
+        let share = task.ctas.div_ceil(u64::from(self.config.sms()).max(1));
+        let per_sm = share.min(u64::from(occupancy.ctas_per_sm)) as u32;
+        let split = Needs::new(&self.config.sm, &task).shared.saturating_mul(per_sm.max(1));
+        let shared_split = Occupancy::new(&self.config.sm, &task, split).shared_split;
+        let start = self.now.later(self.next_submit);
+        self.next_submit = start + u64::from(self.config.host.submit_interval);
         self.memory.reset_counters();
         // The driver has just written both: the code is in the second-level cache, and the launch carries its
         // constant bank. (Kernels show no DRAM reads for them, and first constants cost no more than the GPC's cache.)
@@ -174,11 +188,12 @@ impl Ppu {
         self.memory.preload_constants(CONSTANT_BASE, bank);
         let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.sms.len());
         for mut sm in self.sms.drain(..) {
-            sm.begin_launch(&contexts[0].code, code_base, CONSTANT_BASE, occupancy.shared_split);
+            sm.begin_launch(&contexts[0].code, code_base, CONSTANT_BASE, shared_split);
             parts.push(Part { sm, work: Work { contexts: contexts.clone(), ctas: Vec::new() } });
         }
         let sms = parts.len();
         let mut words = Vec::new();
+        Command::SetSharedSplit { bytes: split }.encode(&mut words);
         Command::Launch(task).encode(&mut words);
         let submitted = self.front.submit(start, &words);
         let mut run = Run {

@@ -60,7 +60,8 @@ mod tests {
     #[test]
     fn entries_are_fetched_one_after_the_other() {
         let mut link = Io::new(&io::Spec { latency: 10, bytes_per_cycle: 64 });
-        let mut host = HostInterface::new(&Spec { push_buffer_words: 8, fetch_cycles: 5 });
+        let mut host =
+            HostInterface::new(&Spec { push_buffer_words: 8, fetch_cycles: 5, submit_interval: 0 });
         host.submit(&mut link, Cycle(0), &[1, 2]).expect("room");
         host.submit(&mut link, Cycle(0), &[3]).expect("room");
         assert_eq!(host.next(), Some(Cycle(10)));

@@ -112,6 +112,7 @@ impl Sm {
     pub(super) fn block(&mut self, work: &mut Work<'_>, n: usize, now: u64) {
         let warp = &mut self.warps[n];
         warp.state = State::Blocked;
+        self.subs[warp.sub_core as usize].let_go(warp.bit);
         let slot = warp.cta as usize;
         let cta = &mut work.ctas[slot];
         cta.blocked += 1;

@@ -66,6 +66,9 @@ impl Wheel {
     }
 }
 
+/// No warp: one above the last bit.
+const NOBODY: u32 = 64;
+
 /// A pipe's state.
 #[derive(Clone, Debug)]
 struct PipeState {
@@ -140,7 +143,7 @@ impl SubCore {
             operand_buffer: spec.operand_buffer.into(),
             used: 0,
             newest: 63,
-            last: 0,
+            last: NOBODY,
             policy: spec.policy,
             next: u64::MAX,
         }
@@ -161,6 +164,14 @@ impl SubCore {
 
     pub fn remove(&mut self, bit: Bit) {
         self.used &= !(1 << bit.0);
+        self.let_go(bit);
+    }
+
+    /// The warp waits for others: greed for it ends.
+    pub fn let_go(&mut self, bit: Bit) {
+        if self.last == u32::from(bit.0) && self.policy != Policy::Lrr {
+            self.last = NOBODY;
+        }
     }
 
     /// Moves all warps to the lowest bits in the order of age; the old bit of each new one.
@@ -176,7 +187,7 @@ impl SubCore {
         for set in &mut self.want {
             *set = map(*set);
         }
-        self.last = order.iter().position(|&b| b == self.last).unwrap_or(0) as u32;
+        self.last = order.iter().position(|&b| b == self.last).map_or(NOBODY, |n| n as u32);
         self.used = map(self.used);
         self.newest = (order.len() as u32 + 63) % 64;
         order.into_iter().map(|b| Bit(b as u8)).collect()
@@ -255,10 +266,10 @@ impl SubCore {
         let back = |n: u32| Bit(((n + 64 - turn) % 64) as u8);
         match self.policy {
             Policy::Lrr => {
-                let after = set.rotate_right((self.last + 1) % 64).trailing_zeros();
-                Bit(((after + self.last + 1) % 64) as u8)
+                let first = (self.last + 1) % 64;
+                Bit(((set.rotate_right(first).trailing_zeros() + first) % 64) as u8)
             }
-            _ if set >> self.last & 1 != 0 => Bit(self.last as u8),
+            _ if self.last < 64 && set >> self.last & 1 != 0 => Bit(self.last as u8),
             Policy::Gto => back(by_age.trailing_zeros()),
             Policy::Youngest => back(63 - by_age.leading_zeros()),
         }
