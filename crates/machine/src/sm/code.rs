@@ -430,6 +430,11 @@ impl Code {
         (&self.places[first..first + w], &self.places[first + w..first + w + r])
     }
 
+    /// Classes that the program has instructions of, a bit each.
+    pub fn classes(&self) -> u32 {
+        self.timings.iter().fold(0, |set, t| set | 1 << t.class as u32)
+    }
+
     pub fn len(&self) -> usize {
         self.timings.len()
     }

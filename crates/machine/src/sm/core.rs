@@ -164,6 +164,7 @@ impl Sm {
         self.counters = Counters::default();
         self.issued_by_class = [0; CLASSES];
         self.stalls.reset(code.len());
+        self.subs.iter_mut().for_each(|sub| sub.begin_launch(code.classes()));
         self.load_store.set_split(shared_split);
         self.load_store.invalidate();
         self.fetch.begin_launch(code_base);

@@ -131,6 +131,9 @@ spec! {
 }
 
 /// Kinds of instructions that pipes run.
+/// Pipes that a sub-core can have.
+const MAX_PIPES: usize = 31;
+
 const KINDS: [&str; 10] = ["alu", "fma", "imad", "half", "fp64", "xu", "uniform", "branch", "misc", "tensor"];
 
 impl Spec {
@@ -148,6 +151,8 @@ impl Spec {
             format!("has {largest}"),
             format!("the whole is `sm.l1_shared_bytes`, {}", self.l1_shared_bytes),
         );
+        let (pipes, most) = (self.pipes.len(), MAX_PIPES);
+        checks.that("sm.pipes", pipes <= most, format!("has {pipes}"), format!("at most {most}"));
         self.load_store.check(checks);
         for kind in KINDS {
             let runs = self.pipes.iter().any(|p| p.runs.iter().any(|r| r == kind));

@@ -66,6 +66,12 @@ impl Wheel {
     }
 }
 
+/// Pipes that a sub-core can have, less one, and pipes that a class can choose from.
+const PIPES: usize = 32;
+const PIPES_OF_CLASS: usize = 4;
+/// No pipe: it is never free.
+const NO_PIPE: u8 = PIPES as u8 - 1;
+
 /// No warp: one above the last bit.
 const NOBODY: u32 = 64;
 
@@ -74,8 +80,6 @@ const NOBODY: u32 = 64;
 struct PipeState {
     /// Cycles that a warp takes to enter.
     interval: u64,
-    /// When the next warp can enter.
-    free: u64,
     /// Warps that wait in front of it, where it has room for them.
     queue: Option<Queue>,
     /// Classes that it runs, a bit each.
@@ -94,8 +98,12 @@ pub struct SubCore {
     /// Classes in `want` that have warps.
     wanted: u32,
     pipes: Vec<PipeState>,
-    /// Pipes of a class, a bit each.
-    pipes_of: [u32; CLASSES],
+    /// When the next warp can enter each pipe; never for places without one.
+    pipe_free: [u64; PIPES],
+    /// Pipes of a class; [`NO_PIPE`] where there are fewer.
+    pipes_of: [[u8; PIPES_OF_CLASS]; CLASSES],
+    /// Classes that the program has instructions of, a bit each.
+    classes: u32,
     /// When a pipe of the class is free.
     class_free: [u64; CLASSES],
     /// Cycles so far, and ahead, in which no pipe of the class was free.
@@ -124,15 +132,23 @@ pub struct SubCore {
 impl SubCore {
     pub fn new(spec: &Spec) -> SubCore {
         let pipes: Vec<PipeState> = spec.pipes.iter().map(pipe).collect();
-        let runs = |c: Class, p: &PipeState| p.classes >> c as u32 & 1;
-        let pipes_of = Class::ALL
-            .map(|c| pipes.iter().take(32).enumerate().fold(0, |set, (n, p)| set | runs(c, p) << n));
+        let mut pipes_of = [[NO_PIPE; PIPES_OF_CLASS]; CLASSES];
+        for c in Class::ALL {
+            let own = (0..pipes.len().min(PIPES - 1)).filter(|&n| pipes[n].classes >> c as u32 & 1 != 0);
+            for (place, n) in pipes_of[c as usize].iter_mut().zip(own) {
+                *place = n as u8;
+            }
+        }
+        let mut pipe_free = [u64::MAX; PIPES];
+        pipe_free[..pipes.len().min(PIPES - 1)].fill(0);
         SubCore {
             wheel: Wheel::new(),
             want: [0; CLASSES],
             wanted: 0,
             pipes,
+            pipe_free,
             pipes_of,
+            classes: u32::MAX,
             class_free: [0; CLASSES],
             class_busy: [0; CLASSES],
             class_closed: [u64::MAX; CLASSES],
@@ -146,6 +162,16 @@ impl SubCore {
             last: NOBODY,
             policy: spec.policy,
             next: u64::MAX,
+        }
+    }
+
+    /// A program with instructions of these classes runs; others are not kept track of.
+    pub fn begin_launch(&mut self, classes: u32) {
+        self.classes = classes;
+        for c in 0..CLASSES {
+            let free = self.pipes_of[c].map(|n| self.pipe_free[n as usize % PIPES]);
+            let free = free.into_iter().min().filter(|_| self.pipes_of[c][0] != NO_PIPE).unwrap_or(0);
+            (self.class_free[c], self.class_busy[c], self.class_held[c]) = (free, 0, 0);
         }
     }
 
@@ -297,44 +323,34 @@ impl SubCore {
     /// An instruction enters a free pipe of its class: the cycle at which the pipe begins with it.
     #[inline(always)]
     pub fn enter(&mut self, class: Class, now: u64) -> u64 {
-        let mut set = self.pipes_of[class as usize];
-        if set == 0 {
+        let pipes = self.pipes_of[class as usize];
+        if pipes[0] == NO_PIPE {
             return now;
         }
-        let mut best = set.trailing_zeros() as usize;
-        set &= set - 1;
-        while set != 0 {
-            let n = set.trailing_zeros() as usize;
-            set &= set - 1;
-            if self.pipes[n].free < self.pipes[best].free {
+        let mut best = pipes[0];
+        for &n in &pipes[1..] {
+            if self.pipe_free[n as usize % PIPES] < self.pipe_free[best as usize % PIPES] {
                 best = n;
             }
         }
-        let pipe = &mut self.pipes[best];
-        let start = match &mut pipe.queue {
-            None => {
-                pipe.free = now + pipe.interval;
-                now
-            }
+        let pipe = &mut self.pipes[best as usize];
+        let (start, free) = match &mut pipe.queue {
+            None => (now, now + pipe.interval),
             Some(queue) => {
-                // `free` is when the queue has room; the pipe itself is busy until the last entry left it.
+                // The queue has room sooner than the pipe is through with what is in it.
                 let start = now.max(queue.last().0);
                 queue.put(Cycle(start + pipe.interval));
-                pipe.free = queue.room().0;
-                start
+                (start, queue.room().0)
             }
         };
-        let mut rest = pipe.classes;
+        self.pipe_free[best as usize % PIPES] = free;
+        let mut rest = pipe.classes & self.classes;
         while rest != 0 {
-            let c = rest.trailing_zeros() as usize;
+            let c = rest.trailing_zeros() as usize % CLASSES;
             rest &= rest - 1;
             if self.class_free[c] != u64::MAX {
-                let (mut free, mut set) = (u64::MAX, self.pipes_of[c]);
-                while set != 0 {
-                    free = free.min(self.pipes[set.trailing_zeros() as usize].free);
-                    set &= set - 1;
-                }
-                self.hold_class(c, now, free);
+                let [p, q, r, t] = self.pipes_of[c].map(|n| self.pipe_free[n as usize % PIPES]);
+                self.hold_class(c, now, p.min(q).min(r.min(t)));
             }
         }
         start
@@ -387,8 +403,9 @@ impl SubCore {
     #[inline(always)]
     pub fn read_banks(&mut self, now: u64, reads: &[u8; BANKS]) {
         let mut latest = 0;
+        let from = now << self.bank_shift;
         for (free, &n) in self.bank_free.iter_mut().zip(reads) {
-            *free = (*free).max(now << self.bank_shift) + u64::from(n);
+            *free = (*free).max(from) + u64::from(n);
             latest = latest.max(*free);
         }
         let until = (latest >> self.bank_shift).saturating_sub(self.operand_buffer);
@@ -425,7 +442,6 @@ fn pipe(p: &Pipe) -> PipeState {
         Class::ALL.iter().filter(|c| p.runs.iter().any(|r| r == c.name())).fold(0, |m, &c| m | 1 << c as u32);
     PipeState {
         interval: u64::from(32u32.div_ceil(p.lanes.max(1))),
-        free: 0,
         queue: (p.queue > 0).then(|| Queue::new(p.queue)),
         classes,
     }
