@@ -117,12 +117,13 @@ pub fn table(rows: &[Row], level: Isa) -> String {
 }
 
 /// Starts a new measurement of peak memory, where the system can.
-fn reset_peak() {
+pub fn reset_peak() {
     // Without the right to write it, the peak is that of the whole process: an upper bound.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-fn peak() -> Option<u64> {
+/// Peak memory of the process since then, where the system tells.
+pub fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kb| kb * 1024)

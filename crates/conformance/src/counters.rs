@@ -62,7 +62,7 @@ pub const COUNTERS: [Counter; 8] = [
     Counter {
         name: "occupancy %",
         metric: "sm__warps_active.avg.pct_of_peak_sustained_active",
-        ours: |r| r.occupancy_percent,
+        ours: Run::occupancy_percent,
         whole: None,
     },
 ];

@@ -6,6 +6,8 @@
 //! | [`kernels`] | whole launches, compared by SHA-256 |
 //! | [`timed`], [`timing`], [`counters`], [`stalls`] | the same on the timed machine: cycles, counters and stall reasons beside a real GPU's ([`truth`]) |
 //! | [`micro`] | microbenchmarks whose values on a real GPU are known |
+//! | [`timed_bench`] | how fast the timed machine runs |
+//! | [`docs`] | the pages made of all that |
 //! | [`bench`] | functional rates beside a bare loop ([`bare_loop`]) |
 //! | [`code`] | our code beside NVIDIA's: executed instructions, registers, mix |
 //! | [`compile_bench`] | how long large modules take to compile |
@@ -17,6 +19,7 @@ pub mod bench;
 pub mod code;
 pub mod compile_bench;
 pub mod counters;
+pub mod docs;
 pub mod fuzz;
 pub mod generate;
 pub mod inputs;
@@ -25,6 +28,7 @@ pub mod levels;
 pub mod micro;
 pub mod stalls;
 pub mod timed;
+pub mod timed_bench;
 pub mod timing;
 pub mod truth;
 pub mod vectors;

@@ -1,14 +1,17 @@
-//! The `conformance` tool: `vectors`, `kernels`, `code` and `bench` on directories of ground truth.
+//! The `conformance` tool: compares Warploom with directories of ground truth and measures how fast it is.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod timed_commands;
+
 use clap::{Parser, Subcommand};
-use conformance::{bench, code, compile_bench, generate, kernels, levels, vectors};
+use conformance::{bench, code, compile_bench, generate, kernels, levels, timed_bench, vectors};
 use driver::CompileOptions;
 use rayon::prelude::*;
 use serde_json::json;
 use simt::Isa;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use timed_commands::{Machine, Selection};
 
 /// Compare Warploom with what a real GPU did.
 ///
@@ -33,18 +36,69 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Run every launch of a directory with kernels/, ptx/ and h200.json, and compare by SHA-256.
+    /// Run every launch of a directory with kernels/, ptx/ and h200.json: results by SHA-256, cycles beside the GPU's.
     Kernels {
-        directory: PathBuf,
-        /// Only kernels whose name contains this.
+        #[command(flatten)]
+        selection: Selection,
+        #[command(flatten)]
+        machine: Machine,
+        /// Count cycles (this is the default).
+        #[arg(long, overrides_with = "functional")]
+        timed: bool,
+        /// Compare results alone.
+        #[arg(long)]
+        functional: bool,
+    },
+    /// Compare the counters of every launch, cold caches, with those of the GPU.
+    Counters {
+        #[command(flatten)]
+        selection: Selection,
+        #[command(flatten)]
+        machine: Machine,
+    },
+    /// Compare what warps waited for with the GPU's samples.
+    Stalls {
+        #[command(flatten)]
+        selection: Selection,
+        #[command(flatten)]
+        machine: Machine,
+    },
+    /// Run microbenchmarks whose values on the GPU are known.
+    Micro {
+        /// A directory with groups (*.txt) and their programs; the repository's own where left out.
+        directory: Option<PathBuf>,
+        /// Only rows whose name contains this.
         #[arg(long)]
         filter: Option<String>,
-        /// Host threads; 0 for all.
-        #[arg(long, default_value_t = 0)]
-        threads: usize,
+        #[command(flatten)]
+        machine: Machine,
         /// Print the outcome as JSON.
         #[arg(long)]
         json: bool,
+    },
+    /// Write docs/accuracy.md, or with --speed docs/speed.md, from runs of the repository's own test data.
+    Docs {
+        /// Where to.
+        #[arg(default_value = "docs")]
+        folder: PathBuf,
+        /// Measure speed, not accuracy.
+        #[arg(long)]
+        speed: bool,
+        /// How often each speed is measured; the best counts.
+        #[arg(long, default_value_t = 5)]
+        repetitions: u32,
+        #[command(flatten)]
+        machine: Machine,
+    },
+    /// Print the seconds that a timed run takes.
+    #[command(hide = true)]
+    Seconds {
+        #[command(flatten)]
+        selection: Selection,
+        #[command(flatten)]
+        machine: Machine,
+        #[arg(long, default_value_t = 1)]
+        repetitions: u32,
     },
     /// Compare our code with NVIDIA's: executed instructions, registers and mix of every kernel.
     Code {
@@ -91,9 +145,15 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Measure functional rates beside a bare loop of the same shape.
+    /// Measure functional rates beside a bare loop of the same shape, or with --timed those of the timed machine beside them.
     Bench {
         directory: PathBuf,
+        /// Measure the timed machine.
+        #[arg(long)]
+        timed: bool,
+        /// With --timed: the machine.
+        #[arg(long, default_value = "h200")]
+        config: String,
         /// Measure every kernel, not only those with a target.
         #[arg(long)]
         all: bool,
@@ -133,8 +193,20 @@ impl Level {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Vectors { directory, filter, json } => run_vectors(directory, filter, json),
-        Command::Kernels { directory, filter, threads, json } => {
-            run_kernels(directory, filter, threads, json)
+        Command::Kernels { selection, machine, functional, .. } => {
+            let timed = (!functional).then_some(&machine);
+            timed_commands::kernels(&selection, timed, machine.threads)
+        }
+        Command::Counters { selection, machine } => timed_commands::counters(&selection, &machine),
+        Command::Stalls { selection, machine } => timed_commands::stalls(&selection, &machine),
+        Command::Micro { directory, filter, machine, json } => {
+            timed_commands::micro(directory, filter.as_deref(), &machine, json)
+        }
+        Command::Docs { folder, speed, repetitions, machine } => {
+            timed_commands::write_docs(&folder, speed, repetitions, &machine)
+        }
+        Command::Seconds { selection, machine, repetitions } => {
+            timed_commands::seconds(&selection, &machine, repetitions)
         }
         Command::Code { directory, filter, opt_level, json } => run_code(directory, filter, opt_level, json),
         Command::CompileBench { directory, filter, most, opt_level, json } => {
@@ -145,7 +217,10 @@ fn main() -> ExitCode {
             Ok(true)
         }
         Command::Random { count, first, json, .. } => run_random(first, count, json),
-        Command::Bench { directory, all, filter, level, repetitions, json } => {
+        Command::Bench { directory, timed: true, config, all, filter, repetitions, json, .. } => {
+            run_timed_bench(directory, config, all, filter, repetitions, json)
+        }
+        Command::Bench { directory, all, filter, level, repetitions, json, .. } => {
             run_bench(directory, all, filter, level, repetitions, json)
         }
     };
@@ -183,37 +258,6 @@ fn run_vectors(directory: PathBuf, filter: Option<String>, json: bool) -> Result
         false => println!("forms: {exact} of {} exact", forms.len()),
     }
     Ok(exact == forms.len())
-}
-
-fn run_kernels(
-    directory: PathBuf,
-    filter: Option<String>,
-    threads: usize,
-    json: bool,
-) -> Result<bool, String> {
-    let (mut list, expected) = kernels::load(&directory)?;
-    list.retain(|k| filter.as_ref().is_none_or(|part| k.name.contains(part)));
-    let (mut matching, mut not_built) = (0, 0);
-    let mut rows = Vec::new();
-    for kernel in &list {
-        let outcome = kernels::run(kernel, &expected, threads);
-        let (word, why) = outcome.words();
-        matching += usize::from(word == "match");
-        not_built += usize::from(word == "not built");
-        match json {
-            true => rows.push(json!({ "kernel": kernel.name, "outcome": word, "why": why })),
-            false if why.is_empty() => println!("{:<24} {word}", kernel.name),
-            false => println!("{:<24} {word}: {why}", kernel.name),
-        }
-    }
-    match json {
-        true => println!(
-            "{:#}",
-            json!({ "match": matching, "not_built": not_built, "total": list.len(), "kernels": rows })
-        ),
-        false => println!("kernels: {matching} of {} match, {not_built} not built", list.len()),
-    }
-    Ok(matching == list.len())
 }
 
 fn run_code(directory: PathBuf, filter: Option<String>, opt_level: u8, json: bool) -> Result<bool, String> {
@@ -343,4 +387,24 @@ fn run_bench(
         print!("{}", bench::table(&rows, level));
     }
     Ok(!failed && rows.iter().all(bench::Row::is_met))
+}
+
+fn run_timed_bench(
+    directory: PathBuf,
+    config: String,
+    all: bool,
+    filter: Option<String>,
+    repetitions: u32,
+    json: bool,
+) -> Result<bool, String> {
+    let config = Machine { config, threads: 1 }.load()?;
+    let (mut list, results) = kernels::load(&directory)?;
+    list.retain(|k| all || timed_bench::TARGETS.iter().any(|(name, _)| *name == k.name));
+    list.retain(|k| filter.as_ref().is_none_or(|part| k.name.contains(part)));
+    let report = timed_commands::measure_speed(&directory, &list, &results, &config, repetitions)?;
+    match json {
+        true => println!("{:#}", report.json()),
+        false => print!("{}", report.tables()),
+    }
+    Ok(report.is_met())
 }

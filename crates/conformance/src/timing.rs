@@ -1,6 +1,7 @@
 //! Our cycles against a real GPU's, beside those of a model that knows no mechanism.
 
 use crate::truth::Truth;
+use machine::Config;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -20,6 +21,16 @@ pub struct Trivial {
 }
 
 impl Trivial {
+    /// The model of a machine.
+    pub fn of(config: &Config) -> Trivial {
+        let issue = config.sms() * config.sm.sub_cores * config.sm.dispatch_units;
+        Trivial {
+            launch: f64::from(config.distribution.launch_overhead),
+            issue: f64::from(issue),
+            bytes: f64::from(config.dram.channels) * config.dram.bytes_per_cycle,
+        }
+    }
+
     /// Cycles of a launch that executes `instructions` on buffers of `bytes`.
     pub fn cycles(&self, instructions: f64, bytes: f64) -> f64 {
         self.launch + instructions / self.issue + bytes / self.bytes

@@ -30,6 +30,11 @@ impl Module {
         self.program.unload(device.memory())
     }
 
+    /// What the engine runs.
+    pub fn program(&self) -> &simt::Program {
+        &self.program
+    }
+
     pub fn image(&self) -> &Image {
         self.program.image()
     }

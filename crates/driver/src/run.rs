@@ -110,6 +110,11 @@ impl<'f> Session<'f> {
         &self.device
     }
 
+    /// Device address of a buffer of the file.
+    pub fn address(&self, buffer: usize) -> u64 {
+        self.addresses[buffer]
+    }
+
     pub fn module(&self, launch: usize) -> Option<&Module> {
         self.program_of.get(launch).and_then(|&n| self.programs.get(n)).map(|(_, _, module)| module)
     }

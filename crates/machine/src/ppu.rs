@@ -19,8 +19,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Where code, constants and local memory lie as caches see them: above all addresses that programs have.
 const CODE_BASE: u64 = 1 << 52;
+/// Bytes between the code of two programs.
+const CODE_STRIDE: u64 = 1 << 32;
 const CONSTANT_BASE: u64 = 1 << 53;
 const LOCAL_BASE: u64 = 1 << 54;
+
+/// Bytes of an instruction in memory.
+const INSTRUCTION_BYTES: u64 = 16;
+
+/// Cycles that an SM runs on by itself when nothing concerns others: longer turns keep the host's caches warm.
+const AHEAD: u64 = 1 << 14;
 
 /// How a launch is run.
 #[derive(Clone, Copy, Default)]
@@ -75,6 +83,8 @@ pub struct Ppu {
     front: Front,
     now: Cycle,
     launches: u64,
+    /// What tells the programs apart that ran here; each has its own place in memory.
+    programs: Vec<u64>,
 }
 
 impl Ppu {
@@ -86,6 +96,7 @@ impl Ppu {
             front: Front::new(&config),
             now: Cycle(0),
             launches: 0,
+            programs: Vec::new(),
             config: Arc::new(config),
         }
     }
@@ -105,6 +116,20 @@ impl Ppu {
     /// The host wrote to device memory.
     pub fn host_write(&mut self, address: u64, bytes: u64) {
         self.memory.host_write(address, bytes);
+    }
+
+    /// Where a program's code lies, as caches see it.
+    fn place(&mut self, image: &Image) -> u64 {
+        use std::hash::{Hash, Hasher};
+        // A hasher without keys: the same program gets the same place in every run.
+        let mut hasher = std::hash::DefaultHasher::new();
+        image.code.hash(&mut hasher);
+        let hash = hasher.finish();
+        let n = self.programs.iter().position(|&p| p == hash).unwrap_or_else(|| {
+            self.programs.push(hash);
+            self.programs.len() - 1
+        });
+        CODE_BASE + n as u64 * CODE_STRIDE
     }
 
     /// Runs a launch to its end.
@@ -139,9 +164,15 @@ impl Ppu {
         let occupancy = Occupancy::new(&self.config.sm, &task, 0);
         let start = self.now;
         self.memory.reset_counters();
+        // The driver has just written both: the code is in the second-level cache, and the launch carries its
+        // constant bank. (Kernels show no DRAM reads for them, and first constants cost no more than the GPC's cache.)
+        let code_base = self.place(image);
+        self.memory.host_write(code_base, image.code.len() as u64 * INSTRUCTION_BYTES);
+        let bank = u64::from(isa::abi::launch::PARAMS) + u64::from(function.param_bytes);
+        self.memory.preload_constants(CONSTANT_BASE, bank);
         let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.sms.len());
         for mut sm in self.sms.drain(..) {
-            sm.begin_launch(&contexts[0].code, CODE_BASE, CONSTANT_BASE, occupancy.shared_split);
+            sm.begin_launch(&contexts[0].code, code_base, CONSTANT_BASE, occupancy.shared_split);
             parts.push(Part { sm, work: Work { contexts: contexts.clone(), ctas: Vec::new() } });
         }
         let sms = parts.len();
@@ -220,12 +251,14 @@ impl Run<'_, '_> {
             if let Some(at) = finished
                 && self.is_quiet()
             {
-                return Ok(at);
+                // What was sent to memory without waiting for it is part of the launch.
+                return Ok(at.later(self.memory.busy_until()));
             }
             self.watch(until - start)?;
-            // The next exchange point; cycles in which nobody acts are skipped.
+            // The next exchange point; cycles in which nobody acts are skipped. It is the same one again while SMs
+            // that had to wait for their GPC have not come to it.
             let next = self.next_event().ok_or_else(|| Stopped::Stuck(self.waiting()))?;
-            until = Cycle((next.0.max(until.0) / quantum + 1) * quantum);
+            until = Cycle((next.0 / quantum + 1) * quantum).later(until);
         }
     }
 
@@ -238,7 +271,9 @@ impl Run<'_, '_> {
             .filter(|(part, active)| **active && part.sm.next_event().is_some_and(|at| at < until))
             .map(|(part, _)| part)
             .collect();
-        workers.each(&mut due, |_, part| part.sm.run(&mut part.work, until));
+        // With no CTA on its way to an SM, SMs may run on by themselves.
+        let ahead = if self.front.next_event().is_none() { until + AHEAD } else { until };
+        workers.each(&mut due, |_, part| part.sm.run(&mut part.work, until, ahead));
     }
 
     /// Everything changes hands in the order (cycle, SM, sequence).

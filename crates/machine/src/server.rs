@@ -37,51 +37,70 @@ pub struct Calendar {
     room: u32,
     /// Cycles that a unit takes, in 2^-32 cycles.
     unit: u64,
-    /// By bucket, in a ring: units taken, and for full ones how far ahead the next with room may be.
+    /// A ring.
     buckets: Box<[Bucket; BUCKETS]>,
     /// Number of the oldest bucket that is still kept.
     first: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+/// A stretch of time.
+#[derive(Clone, Copy, Debug)]
 struct Bucket {
-    used: u32,
-    skip: u32,
+    /// Low bits of its number. Another number means an old bucket: this one has not been used yet.
+    number: u32,
+    /// Units taken.
+    used: u16,
+    /// When it is full: how far ahead the next with room may be.
+    skip: u16,
 }
 
+/// Its number is that of no bucket for the first 2^32.
+const UNUSED: Bucket = Bucket { number: u32::MAX, used: 0, skip: 1 };
+
 impl Calendar {
-    /// A link that passes `units` in every `1 << shift` cycles.
+    /// A link that passes `units`, at most 65,535, in every `1 << shift` cycles.
     pub fn new(shift: u32, units: u32) -> Calendar {
-        let room = units.max(1);
+        let room = units.clamp(1, u32::from(u16::MAX));
         let unit = (1u64 << (shift + 32)) / u64::from(room);
-        Calendar { shift, room, unit, buckets: Box::new([Bucket::default(); BUCKETS]), first: 0 }
+        Calendar { shift, room, unit, buckets: Box::new([UNUSED; BUCKETS]), first: 0 }
     }
 
-    /// A link that passes `rate` units in a cycle. Buckets are long enough for the rate to be met within a percent.
+    /// A link that passes `rate` units in a cycle. Buckets are long enough for most users to need only one, and for the
+    /// rate to be met within a percent.
     pub fn with_rate(rate: f64) -> Calendar {
-        let shift = (2..8).find(|&s| rate * f64::from(1u32 << s) >= 64.0).unwrap_or(8);
+        let shift = (0..6).find(|&s| rate * f64::from(1u32 << s) >= 256.0).unwrap_or(6);
         Calendar::new(shift, (rate * f64::from(1u32 << shift)).round() as u32)
     }
 
-    /// The first bucket from number `n` on that has room.
     #[inline(always)]
-    fn with_room(&mut self, mut n: u64) -> u64 {
-        let start = n;
+    fn bucket(&mut self, n: u64) -> &mut Bucket {
+        let bucket = &mut self.buckets[n as usize % BUCKETS];
+        if bucket.number != n as u32 {
+            *bucket = Bucket { number: n as u32, used: 0, skip: 1 };
+        }
+        bucket
+    }
+
+    /// The first bucket from number `n` on that has room, and that room.
+    #[inline(always)]
+    fn with_room(&mut self, mut n: u64) -> (u64, u32) {
         loop {
-            if n >= self.first + BUCKETS as u64 {
-                self.advance(n + 1 - BUCKETS as u64);
+            self.first = self.first.max((n + 1).saturating_sub(BUCKETS as u64));
+            let room = self.room;
+            let Bucket { used, skip, .. } = *self.bucket(n);
+            if u32::from(used) < room {
+                return (n, room - u32::from(used));
             }
-            let bucket = &self.buckets[n as usize % BUCKETS];
-            if bucket.used < self.room {
-                break;
+            // Who asks again for a full stretch passes over it in longer and longer steps.
+            let next = n + u64::from(skip);
+            if next < self.first + BUCKETS as u64 {
+                let beyond = *self.bucket(next);
+                if u32::from(beyond.used) >= room {
+                    self.bucket(n).skip = skip + beyond.skip;
+                }
             }
-            n += u64::from(bucket.skip);
+            n = next;
         }
-        // Who asks again for a full stretch passes over it in one step.
-        if n > start + 1 && start >= self.first {
-            self.buckets[start as usize % BUCKETS].skip = (n - start) as u32;
-        }
-        n
     }
 
     /// Takes `units` at `at` or as soon after as there is room; the cycle at which the last of them passes.
@@ -91,36 +110,25 @@ impl Calendar {
         let mut n = wanted.max(self.first);
         let mut left = units;
         loop {
-            n = self.with_room(n);
+            let (found, free) = self.with_room(n);
+            n = found;
             let bucket = &mut self.buckets[n as usize % BUCKETS];
-            let free = self.room - bucket.used;
             if left <= free {
-                bucket.used += left;
-                bucket.skip = 1;
+                bucket.used += left as u16;
                 // Inside a bucket units pass one after the other.
                 let share = (u64::from(bucket.used) * self.unit) >> 32;
                 let passed = Cycle((n << self.shift) + share.saturating_sub(1));
                 return if n == wanted { passed.later(at) } else { passed };
             }
             left -= free;
-            bucket.used = self.room;
-            bucket.skip = 1;
+            bucket.used += free as u16;
             n += 1;
         }
     }
 
-    /// Forgets buckets before number `first`.
-    fn advance(&mut self, first: u64) {
-        let steps = (first - self.first).min(BUCKETS as u64);
-        for n in self.first..self.first + steps {
-            self.buckets[n as usize % BUCKETS] = Bucket::default();
-        }
-        self.first = first;
-    }
-
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.buckets.fill(Bucket::default());
+        self.buckets.fill(UNUSED);
         self.first = 0;
     }
 }

@@ -4,7 +4,9 @@
 //! | --- | --- |
 //! | [`parse`] | the text files |
 //! | [`chase`] | random walks through memory |
+//! | [`bench`] | a machine that runs the rows of a group |
 
+pub mod bench;
 pub mod chase;
 pub mod parse;
 

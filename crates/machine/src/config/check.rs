@@ -73,8 +73,8 @@ impl Checks {
             "at most 4096",
         );
         // An answer must not come before the exchange point at which it is computed.
-        let to_gpc = 2 * config.tpc.latency;
-        let path = to_gpc + (config.gpc.l15_latency).min(2 * config.crossbar.latency + config.l2.latency);
+        let path =
+            2 * (config.tpc.latency + config.crossbar.latency) + config.gpc.latency + config.l2.latency;
         self.that(
             "quantum",
             config.quantum <= path,
@@ -84,7 +84,7 @@ impl Checks {
         crate::front::check(config, self);
         config.gpc.check(self);
         config.tpc.check(self);
-        config.crossbar.check(self);
+        config.crossbar.check(self, config.tpcs.len(), config.l2.halves);
         config.l2.check(self);
         config.dram.check(self, config.l2.slices);
         config.sm.check(self);

@@ -30,7 +30,7 @@ spec! {
         description: String,
         /// Core clock in MHz; all latencies and rates are in cycles of it.
         clock_mhz: u32 where 1..=100_000,
-        /// Cycles between two exchange points: between them SMs do not see each other. No path between two SMs may be shorter.
+        /// Cycles between two exchange points: between them SMs do not see each other. No path between two SMs may be shorter; an SM that asks its GPC for code or constants waits for it in between.
         quantum: u32 where 1..=4096,
         /// TPCs of each GPC.
         tpcs: Vec<u32> where 1..=64,
@@ -115,6 +115,11 @@ impl Config {
     /// Keys and their values as TOML writes them, without tables.
     pub fn values(&self) -> Vec<(Key, toml::Value)> {
         render::values(self)
+    }
+
+    /// Cycles from a request of an SM to an answer of its GPC, at least.
+    pub fn nearest_answer(&self) -> u32 {
+        2 * self.tpc.latency + self.gpc.l15_latency
     }
 
     /// SMs of the machine.

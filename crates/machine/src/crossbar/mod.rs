@@ -76,6 +76,7 @@ mod tests {
     #[test]
     fn answers_do_not_wait_for_requests() {
         let spec = Spec {
+            halves: vec![0],
             latency: 60,
             request_bytes: 8,
             answer_bytes: 8,

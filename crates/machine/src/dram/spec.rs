@@ -8,9 +8,9 @@ spec! {
     pub struct Spec {
         /// Channels of all memory partitions together: a multiple of the number of L2 slices.
         channels: u32 where 1..=4096,
-        /// Banks of a channel.
+        /// Banks of a channel, a power of two.
         banks: u32 where 1..=4096,
-        /// Bytes of a row.
+        /// Bytes of a row, a power of two.
         row_bytes: u32 where 128..=1 << 20,
         /// Bytes of one access: a miss reads this many, whatever it asked for.
         access_bytes: u32 where 32..=128,
@@ -39,6 +39,8 @@ impl Spec {
     /// Rules between the numbers of DRAM, which has `slices` of the second-level cache before it.
     pub fn check(&self, checks: &mut Checks, slices: u32) {
         checks.multiple("dram.channels", self.channels.into(), slices.into());
+        checks.power_of_two("dram.banks", self.banks.into());
+        checks.power_of_two("dram.row_bytes", self.row_bytes.into());
         checks.power_of_two("dram.access_bytes", self.access_bytes.into());
         checks.rate("dram.bytes_per_cycle", self.bytes_per_cycle);
         checks.that(

@@ -3,7 +3,7 @@
 use super::NONE;
 use super::coalescer::{Met, NOTHING};
 use crate::server::Calendar;
-use crate::units::{Cycle, LINE, SECTOR};
+use crate::units::{Cycle, LINE, SECTOR, SECTORS};
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -61,6 +61,11 @@ impl L15 {
         Met { ready: passed.later(found.ready), ..found }
     }
 
+    /// Whether a line is here or under way.
+    pub fn holds(&mut self, line: u64) -> bool {
+        self.set(line).iter().any(|e| e.line == line)
+    }
+
     /// Sectors of a line are asked for by a packet of this exchange.
     pub fn sent(&mut self, line: u64, sectors: u8, packet: u32) {
         let clock = self.clock;
@@ -78,6 +83,13 @@ impl L15 {
             entry.packet = NONE;
             entry.ready = entry.ready.later(ready);
         }
+    }
+
+    /// A whole line comes in before anything asks for it.
+    pub fn preload(&mut self, line: u64) {
+        // Newer than an empty place, which would be taken first.
+        self.clock = self.clock.wrapping_add(1);
+        self.sent(line, (1 << SECTORS) - 1, NONE);
     }
 
     pub fn clear(&mut self) {

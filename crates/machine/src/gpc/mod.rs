@@ -15,7 +15,7 @@ use crate::crossbar::Channels;
 use crate::l2::{Ask, Map};
 use crate::ports::{Request, RequestKind, Response};
 use crate::tpc::Port;
-use crate::units::{Cycle, LINE};
+use crate::units::{Cycle, LINE, SECTOR};
 use coalescer::Coalescer;
 use l15::L15;
 use mmu::Mmu;
@@ -23,6 +23,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// No packet.
 const NONE: u32 = u32::MAX;
+/// All sectors of a line.
+const ALL: u8 = 15;
 
 /// What a request of this exchange waits for.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +36,8 @@ struct Waiting {
     follows: u32,
     /// When sectors that were here or under way are in the GPC.
     ready: Cycle,
+    /// Nobody asked: the GPC fetches ahead for itself.
+    ahead: bool,
 }
 
 /// The memory side of one GPC: all that its SMs share on the way to the crossbar and back.
@@ -48,6 +52,15 @@ pub struct Gpc {
     ports: Vec<Port>,
     latency: u64,
     coalescers: Vec<Coalescer>,
+    /// Lines that the cache for code and constants fetches at once.
+    fill_lines: u64,
+    /// Data sectors for one sector of page attributes, and as many of those an SM looks up at most.
+    attributes: (u32, u32),
+    /// Data sectors that each SM asked for.
+    touched: Vec<u32>,
+    /// Answers that each SM's list had before this exchange's.
+    before: Vec<u32>,
+    late: Vec<Response>,
     l15: L15,
     mmu: Mmu,
     channels: Channels,
@@ -73,9 +86,8 @@ impl Gpc {
         let per_tpc = config.sms_per_tpc;
         let sms = (tpcs * per_tpc) as usize;
         let shared_by = config.gpc.coalescer_tpcs.clamp(1, tpcs.max(1));
-        let gpcs = config.tpcs.len() as u32;
         Gpc {
-            half: n as u32 * config.l2.halves.clamp(1, 2) / gpcs.max(1),
+            half: config.crossbar.halves.get(n).map_or(0, |h| h % config.l2.halves.max(1)),
             first_sm,
             sms,
             places: (0..sms as u32)
@@ -86,6 +98,11 @@ impl Gpc {
             coalescers: (0..tpcs.div_ceil(shared_by))
                 .map(|_| Coalescer::new(config.gpc.coalescer_entries, config.gpc.coalescer_followers))
                 .collect(),
+            fill_lines: (u64::from(config.gpc.l15_fill_bytes) / LINE).max(1),
+            attributes: (config.gpc.attribute_bytes / SECTOR as u32, config.gpc.attribute_sectors),
+            touched: vec![0; sms],
+            before: vec![NONE; sms],
+            late: Vec::new(),
             l15: L15::new(&config.gpc),
             mmu: Mmu::new(&config.gpc),
             channels: Channels::new(&config.crossbar),
@@ -109,11 +126,12 @@ impl Gpc {
 
     /// Takes the requests of its SMs, one list an SM, and makes packets of what the GPC cannot answer.
     pub fn send(&mut self, outboxes: &mut [Vec<Request>], shared: &SharedTlb, map: &Map) {
+        self.pairs.clear();
+        if outboxes.iter().all(Vec::is_empty) {
+            return;
+        }
         self.requests.clear();
         self.order.clear();
-        self.waiting.clear();
-        self.packets.clear();
-        self.pairs.clear();
         for outbox in outboxes.iter_mut() {
             self.requests.append(outbox);
         }
@@ -136,52 +154,104 @@ impl Gpc {
 
     #[inline(always)]
     fn request(&mut self, request: &Request, shared: &SharedTlb, map: &Map) {
-        let (tpc, _, meeting) = self.places[request.sm.0 as usize - self.first_sm];
+        let sm = request.sm.0 as usize - self.first_sm;
+        let (tpc, _, meeting) = self.places[sm];
         let size = self.channels.request_size(request.kind, request.sectors);
         let at = self.ports[tpc as usize].send(request.at, size);
         let line = request.line / LINE;
+        if matches!(request.kind, RequestKind::Instruction | RequestKind::Constant) {
+            return self.request_code(request, at, shared, map);
+        }
+        self.count_attributes(sm, request.sectors);
         let mut missing = request.sectors;
-        let mut waiting = Waiting { request: *request, packet: NONE, follows: NONE, ready: Cycle(0) };
-        let code = matches!(request.kind, RequestKind::Instruction | RequestKind::Constant);
-        if code {
-            let met = self.l15.look_up(at, line, missing);
-            missing &= !met.sectors;
-            (waiting.follows, waiting.ready) = (met.packet, met.ready);
+        let mut waiting =
+            Waiting { request: *request, packet: NONE, follows: NONE, ready: Cycle(0), ahead: false };
+        let at = self.translate(at, request.line, shared) + self.latency;
+        let is_load = request.kind == RequestKind::Load;
+        if is_load {
+            let met = self.coalescers[meeting as usize].meet(at, line, missing);
+            if met.sectors != 0 {
+                self.counters.coalesced_requests += 1;
+                missing &= !met.sectors;
+                (waiting.follows, waiting.ready) = (met.packet, met.ready);
+            }
         }
         if missing != 0 {
-            self.counters.tlb_requests += 1;
-            let (known, hit) = self.mmu.translate(at, request.line, shared);
-            self.counters.tlb_misses += u64::from(!hit);
-            let at = known + self.latency;
-            if request.kind == RequestKind::Load {
-                let met = self.coalescers[meeting as usize].meet(at, line, missing);
-                if met.sectors != 0 {
-                    self.counters.coalesced_requests += 1;
-                    missing &= !met.sectors;
-                    (waiting.follows, waiting.ready) = (met.packet, met.ready);
-                }
-            }
-            if missing != 0 {
-                let packet = self.packets.len() as u32;
-                waiting.packet = packet;
-                if request.kind == RequestKind::Load {
-                    self.coalescers[meeting as usize].sent(line, missing, packet);
-                } else if code {
-                    self.l15.sent(line, missing, packet);
-                }
-                self.packets.push(Ask {
-                    at: self.channels.send(at, self.channels.request_size(request.kind, missing)),
-                    line,
-                    sectors: missing,
-                    kind: request.kind,
-                    whole: request.whole,
-                    depth: request.depth,
-                    operations: request.operations,
-                });
-                self.pairs.push(map.pair(line));
+            waiting.packet = self.packet_to(at, request, line, missing, map);
+            if is_load {
+                self.coalescers[meeting as usize].sent(line, missing, waiting.packet);
             }
         }
         self.waiting.push(waiting);
+    }
+
+    /// A request for code or constants: the cache here answers, or fetches the line and its neighbours.
+    fn request_code(&mut self, request: &Request, at: Cycle, shared: &SharedTlb, map: &Map) {
+        let line = request.line / LINE;
+        let met = self.l15.look_up(at, line, request.sectors);
+        let mut waiting =
+            Waiting { request: *request, packet: NONE, follows: met.packet, ready: met.ready, ahead: false };
+        if met.sectors == request.sectors {
+            self.waiting.push(waiting);
+            return;
+        }
+        let at = self.translate(at, request.line, shared) + self.latency;
+        waiting.packet = self.packet_to(at, request, line, ALL, map);
+        self.l15.sent(line, ALL, waiting.packet);
+        self.waiting.push(waiting);
+        let first = line & !(self.fill_lines - 1);
+        for other in (first..first + self.fill_lines).filter(|&n| n != line) {
+            if self.l15.holds(other) {
+                continue;
+            }
+            let packet = self.packet_to(at, request, other, ALL, map);
+            self.l15.sent(other, ALL, packet);
+            let request = Request { line: other * LINE, ..*request };
+            self.waiting.push(Waiting { request, packet, follows: NONE, ready: Cycle(0), ahead: true });
+        }
+    }
+
+    #[inline(always)]
+    fn translate(&mut self, at: Cycle, address: u64, shared: &SharedTlb) -> Cycle {
+        let (known, hit) = self.mmu.translate(at, address, shared);
+        self.counters.tlb_requests += 1;
+        self.counters.tlb_misses += u64::from(!hit);
+        known
+    }
+
+    /// Sends a packet to the line's memory partition: its number.
+    #[inline(always)]
+    fn packet_to(&mut self, at: Cycle, request: &Request, line: u64, sectors: u8, map: &Map) -> u32 {
+        let packet = self.packets.len() as u32;
+        let size = self.channels.request_size(request.kind, sectors);
+        let place = map.place(line);
+        self.packets.push(Ask {
+            at: self.channels.send(at, size),
+            place,
+            line,
+            sectors,
+            kind: request.kind,
+            whole: request.whole,
+            depth: request.depth,
+            operations: request.operations,
+        });
+        self.pairs.push(place.pair);
+        packet
+    }
+
+    /// Data of an SM beyond what its last page attributes stood for: it looks up the next.
+    #[inline(always)]
+    fn count_attributes(&mut self, sm: usize, sectors: u8) {
+        let (each, most) = self.attributes;
+        let before = self.touched[sm];
+        if each == 0 || before >= each * most {
+            return;
+        }
+        let after = before + sectors.count_ones();
+        self.touched[sm] = after;
+        let looked_up = 2 * u64::from(after / each - before / each);
+        self.counters.l2_sectors += looked_up;
+        self.counters.l2_hits += looked_up;
     }
 
     fn sort_by_pair(&mut self, pairs: usize) {
@@ -205,6 +275,11 @@ impl Gpc {
         self.starts[0] = 0;
     }
 
+    /// Pairs of slices that this exchange's packets go to, one a packet.
+    pub fn pairs(&self) -> &[u32] {
+        &self.pairs
+    }
+
     /// Packets of this exchange for a pair of slices: their numbers.
     pub fn packets_for(&self, pair: usize) -> &[u32] {
         if self.packets.is_empty() {
@@ -226,9 +301,12 @@ impl Gpc {
     /// Brings answers to the SMs, one list an SM; none before `until`. The last one's cycle.
     pub fn receive(&mut self, inboxes: &mut [Vec<Response>], until: Cycle) -> Cycle {
         let mut last = Cycle(0);
+        if self.waiting.is_empty() {
+            return last;
+        }
         self.arrived.clear();
         for w in 0..self.waiting.len() {
-            let Waiting { request, packet, follows, ready } = self.waiting[w];
+            let Waiting { request, packet, follows, ready, ahead } = self.waiting[w];
             let sm = request.sm.0 as usize - self.first_sm;
             let (tpc, place, meeting) = self.places[sm];
             let mut at = ready;
@@ -249,12 +327,21 @@ impl Gpc {
                     _ => {}
                 }
             }
+            if ahead {
+                continue;
+            }
             if follows != NONE {
                 at = at.later(self.arrived[follows as usize]);
             }
             let size = self.channels.answer_size(request.kind, request.sectors);
-            let at = self.ports[tpc as usize].receive(at, place as usize, size).later(until);
+            let at = self.ports[tpc as usize].receive(at, place as usize, size);
+            // Who asked for code or constants has waited; others hear of it after the exchange at the earliest.
+            let waited = matches!(request.kind, RequestKind::Instruction | RequestKind::Constant);
+            let at = if waited { at } else { at.later(until) };
             last = last.later(at);
+            if self.before[sm] == NONE {
+                self.before[sm] = inboxes[sm].len() as u32;
+            }
             inboxes[sm].push(Response {
                 at,
                 token: request.token,
@@ -263,10 +350,13 @@ impl Gpc {
                 kind: request.kind,
             });
         }
-        if !self.waiting.is_empty() {
-            for inbox in inboxes {
-                inbox.sort_by_key(|r| r.at);
+        for (before, inbox) in self.before.iter_mut().zip(inboxes) {
+            let before = std::mem::replace(before, NONE) as usize;
+            if before >= inbox.len() {
+                continue;
             }
+            inbox[before..].sort_by_key(|r| r.at);
+            merge(inbox, before, &mut self.late);
         }
         self.waiting.clear();
         self.packets.clear();
@@ -280,6 +370,17 @@ impl Gpc {
         }
     }
 
+    /// Lines of constants that a launch brings along.
+    pub fn preload(&mut self, lines: std::ops::Range<u64>) {
+        lines.for_each(|line| self.l15.preload(line));
+    }
+
+    /// Counts from nothing: a launch begins.
+    pub fn reset_counters(&mut self) {
+        self.counters = Counters::default();
+        self.touched.fill(0);
+    }
+
     /// Forgets what it holds and who uses what when.
     pub fn clear(&mut self) {
         self.ports.iter_mut().for_each(Port::clear);
@@ -287,5 +388,50 @@ impl Gpc {
         self.l15.clear();
         self.mmu.clear();
         self.channels.clear();
+    }
+}
+
+/// Brings a list in order whose parts before and from `middle` on are. New answers mostly come after what waits already:
+/// only what comes after the first of them moves.
+fn merge(list: &mut [Response], middle: usize, late: &mut Vec<Response>) {
+    late.clear();
+    late.extend_from_slice(&list[middle..]);
+    let (mut old, mut end) = (middle, list.len());
+    while let Some(last) = late.last() {
+        end -= 1;
+        if old > 0 && list[old - 1].at > last.at {
+            old -= 1;
+            list[end] = list[old];
+        } else {
+            list[end] = *last;
+            late.pop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Token;
+
+    #[test]
+    fn lists_are_merged_in_order() {
+        let answer = |at: u64, token: u32| Response {
+            at: Cycle(at),
+            token: Token(token),
+            line: 0,
+            sectors: 1,
+            kind: RequestKind::Load,
+        };
+        let times = [3, 5, 5, 9, 1, 5, 8, 12];
+        for middle in [0, 4, 8] {
+            let mut list: Vec<Response> = (0..8).map(|n| answer(times[n], n as u32)).collect();
+            list[..middle].sort_by_key(|r| r.at);
+            list[middle..].sort_by_key(|r| r.at);
+            let mut expected = list.clone();
+            expected.sort_by_key(|r| r.at);
+            merge(&mut list, middle, &mut Vec::new());
+            assert_eq!(list, expected);
+        }
     }
 }

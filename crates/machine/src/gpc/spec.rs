@@ -28,10 +28,16 @@ spec! {
         l15_bytes: u32 where 0..=1 << 26,
         /// Its ways.
         l15_ways: u32 where 1..=64,
+        /// Bytes that it asks the second-level cache for when one is missing.
+        l15_fill_bytes: u32 where 128..=4096,
         /// Cycles from a request at it to its answer leaving for the SM.
         l15_latency: u32 where 0..=10_000,
         /// Bytes that it gives in a cycle.
         l15_bytes_per_cycle: f64,
+        /// Bytes of data for which an SM looks up one sector of page attributes in the second-level cache, and its copy in the other half; 0: it does not. Counted, of no weight in time.
+        attribute_bytes: u32 where 0..=1 << 20,
+        /// Sectors of page attributes that an SM looks up in a launch, at most.
+        attribute_sectors: u32 where 0..=1 << 20,
     }
 }
 
@@ -44,6 +50,7 @@ impl Spec {
         if self.coalescer_entries != 0 {
             checks.power_of_two("gpc.coalescer_entries", self.coalescer_entries.into());
         }
+        checks.power_of_two("gpc.l15_fill_bytes", self.l15_fill_bytes.into());
         checks.rate("gpc.l15_bytes_per_cycle", self.l15_bytes_per_cycle);
     }
 }

@@ -4,7 +4,7 @@
 //! What is written goes home, and copies of it end.
 
 use super::map::{Map, Place};
-use super::tags::{COPIED, DIRTY, Evicted, HOST, PARTIAL, REPLICA, Tags, VALID};
+use super::tags::{COPIED, DIRTY, Evicted, HOST, PARTIAL, REPLICA, Slot, Tags, VALID};
 use crate::counters::Counters;
 use crate::dram;
 use crate::ports::RequestKind;
@@ -16,6 +16,8 @@ use crate::units::{Cycle, SECTOR, SECTORS};
 pub struct Ask {
     /// When it comes to the slice.
     pub at: Cycle,
+    /// Where the line lives.
+    pub place: Place,
     /// Number of the line.
     pub line: u64,
     pub sectors: u8,
@@ -33,8 +35,6 @@ struct Slice {
     tags: Tags,
     /// Bytes looked up.
     port: Calendar,
-    /// Operations of atomics.
-    unit: Calendar,
     /// Bytes to the other slice.
     link: Calendar,
 }
@@ -46,6 +46,9 @@ pub struct Pair {
     latency: u64,
     far_latency: u64,
     request_bytes: u32,
+    write_bytes: u32,
+    atomic_bytes: u32,
+    atomic_latency: u64,
     sectors_per_access: u32,
     access_bytes: u32,
     slices: Vec<Slice>,
@@ -63,7 +66,6 @@ impl Pair {
         let slice = Slice {
             tags: Tags::new(spec.sets, spec.ways, spec.copy_ways),
             port: Calendar::with_rate(spec.bytes_per_cycle),
-            unit: Calendar::with_rate(1.0 / spec.atomic_interval.max(1.0 / 64.0)),
             link: Calendar::with_rate(spec.far_bytes_per_cycle),
         };
         Pair {
@@ -71,6 +73,9 @@ impl Pair {
             latency: u64::from(spec.latency),
             far_latency: u64::from(spec.far_latency),
             request_bytes: spec.request_bytes,
+            write_bytes: spec.write_bytes,
+            atomic_bytes: spec.atomic_bytes,
+            atomic_latency: u64::from(spec.atomic_latency),
             sectors_per_access: (dram.access_bytes / SECTOR as u32).clamp(1, SECTORS),
             access_bytes: dram.access_bytes,
             slices: vec![slice; map.halves() as usize],
@@ -83,7 +88,7 @@ impl Pair {
 
     /// When the answer to a request leaves the slice of half `near`.
     pub fn serve(&mut self, near: u32, ask: &Ask) -> Cycle {
-        let place = self.map.place(ask.line);
+        let place = ask.place;
         match ask.kind {
             RequestKind::Load | RequestKind::Instruction | RequestKind::Constant => {
                 self.counters.l2_load_sectors += u64::from(ask.sectors.count_ones());
@@ -92,9 +97,10 @@ impl Pair {
             RequestKind::Store => {
                 self.counters.l2_store_sectors += u64::from(ask.sectors.count_ones());
                 let n = u64::from(ask.sectors.count_ones());
-                let (at, away) = self.bring_home(near as usize, &place, ask, n);
+                let cost = bytes(ask.sectors) + self.write_bytes;
+                let (at, away) = self.bring_home(near as usize, &place, ask, n, cost);
                 self.count(n, n);
-                self.write(&place, ask, at);
+                self.write(place.home as usize, &place, ask, at, 0);
                 at + self.latency + away
             }
             RequestKind::Atomic | RequestKind::Reduction => self.atomic(near as usize, &place, ask),
@@ -106,10 +112,24 @@ impl Pair {
         self.counters.l2_hits += hits;
     }
 
-    /// Passes through the port of a slice.
+    /// A load passes through the port of a slice.
     #[inline(always)]
     fn look_up(&mut self, half: usize, at: Cycle, sectors: u8) -> Cycle {
         self.slices[half].port.take(at, bytes(sectors).max(self.request_bytes))
+    }
+
+    /// Sectors and their neighbours: the unit in which DRAM and the other half give.
+    #[inline(always)]
+    fn with_neighbours(&self, sectors: u8) -> u8 {
+        match self.sectors_per_access {
+            1 => sectors,
+            2 => {
+                let first = (sectors | sectors >> 1) & 0b0101;
+                first | first << 1
+            }
+            _ if sectors == 0 => 0,
+            _ => 15,
+        }
     }
 
     fn load(&mut self, near: usize, place: &Place, ask: &Ask) -> Cycle {
@@ -134,6 +154,7 @@ impl Pair {
         if missing == 0 {
             return done;
         }
+        let missing = self.with_neighbours(missing);
         self.counters.l2_far_sectors += u64::from(missing.count_ones());
         let asked = self.slices[near].link.take(start + self.latency, MESSAGE) + self.far_latency;
         let there = self.load_home(home, place, ask.line, missing, asked, COPIED);
@@ -193,22 +214,12 @@ impl Pair {
         line: u64,
         sectors: u8,
         at: Cycle,
-        found: Option<usize>,
+        found: Option<Slot>,
         flags: u32,
     ) -> Cycle {
-        // DRAM gives whole accesses: neighbours of the sectors come with them.
-        let mut all = 0u8;
-        let mut accesses = 0;
-        let mut first = None;
-        for n in 0..SECTORS / self.sectors_per_access {
-            let mask = ((1u32 << self.sectors_per_access) - 1) << (n * self.sectors_per_access);
-            if u32::from(sectors) & mask != 0 {
-                all |= mask as u8;
-                accesses += 1;
-                first.get_or_insert(n);
-            }
-        }
-        let position = place.position + u64::from(first.unwrap_or(0) * self.access_bytes);
+        let all = self.with_neighbours(sectors);
+        let accesses = all.count_ones() / self.sectors_per_access;
+        let position = place.position + u64::from(all.trailing_zeros()) * SECTOR;
         let done = self.channels[place.channel as usize].access(at, position, accesses, &mut self.counters);
         self.counters.dram_read_bytes += u64::from(accesses * self.access_bytes);
         let slot = match found {
@@ -222,7 +233,7 @@ impl Pair {
         done
     }
 
-    fn make_room(&mut self, half: usize, place: &Place, line: u64, flags: u32, at: Cycle) -> usize {
+    fn make_room(&mut self, half: usize, place: &Place, line: u64, flags: u32, at: Cycle) -> Slot {
         let (slot, evicted) = self.slices[half].tags.allocate(place.set, line, flags);
         self.write_back(half, at, evicted);
         slot
@@ -251,45 +262,53 @@ impl Pair {
     }
 
     /// Brings what is written to its home: when it has passed the port there, and how long the answer takes back.
-    /// Copies of the sectors end.
-    fn bring_home(&mut self, near: usize, place: &Place, ask: &Ask, lookups: u64) -> (Cycle, u64) {
+    /// A copy that is not on its way ends; one on its way is written as well.
+    fn bring_home(&mut self, near: usize, place: &Place, ask: &Ask, lookups: u64, cost: u32) -> (Cycle, u64) {
         let home = place.home as usize;
-        let start = self.look_up(near, ask.at, ask.sectors);
+        let start = self.slices[near].port.take(ask.at, cost);
         if near == home {
-            let copied = match self.slices[home].tags.find(place.set, ask.line) {
-                Some(at) => self.slices[home].tags.way(at).state & COPIED != 0,
+            let tags = &mut self.slices[home].tags;
+            let copied = match tags.find(place.set, ask.line) {
+                Some(at) => tags.way(at).state & COPIED != 0,
                 None => true,
             };
             if copied && self.slices.len() > 1 {
-                self.end_copy(1 - home, place, ask);
+                self.end_copy(1 - home, place, ask.line, ask.sectors);
             }
             return (start, 0);
         }
         self.count(lookups, lookups);
         self.counters.l2_far_sectors += lookups;
-        self.end_copy(near, place, ask);
-        let there = self.slices[near].link.take(start + self.latency, MESSAGE + bytes(ask.sectors))
-            + self.far_latency;
-        (self.look_up(home, there, ask.sectors), self.far_latency)
+        if ask.kind == RequestKind::Store && ask.whole {
+            self.write(near, place, ask, start, REPLICA);
+        } else {
+            self.end_copy(near, place, ask.line, ask.sectors);
+        }
+        let size = MESSAGE + bytes(ask.sectors);
+        let there = self.slices[near].link.take(start + self.latency, size) + self.far_latency;
+        (self.slices[home].port.take(there, cost), self.far_latency)
     }
 
-    fn end_copy(&mut self, half: usize, place: &Place, ask: &Ask) {
+    fn end_copy(&mut self, half: usize, place: &Place, line: u64, sectors: u8) {
         let tags = &mut self.slices[half].tags;
-        if let Some(at) = tags.find(place.set, ask.line) {
-            tags.way(at).clear(VALID, ask.sectors);
+        if let Some(at) = tags.find(place.set, line) {
+            tags.way(at).clear(VALID, sectors);
         }
     }
 
-    /// Writes sectors at their home.
-    fn write(&mut self, place: &Place, ask: &Ask, at: Cycle) {
-        let home = place.home as usize;
-        let slot = match self.slices[home].tags.touch(place.set, ask.line) {
+    /// Writes sectors in a slice: at their home, or a copy on the way there.
+    fn write(&mut self, half: usize, place: &Place, ask: &Ask, at: Cycle, flags: u32) {
+        let slot = match self.slices[half].tags.touch(place.set, ask.line) {
             Some(slot) => slot,
-            None => self.make_room(home, place, ask.line, 0, at),
+            None => self.make_room(half, place, ask.line, flags, at),
         };
-        let way = self.slices[home].tags.way(slot);
+        let way = self.slices[half].tags.way(slot);
         way.state &= !HOST;
-        way.set(DIRTY, ask.sectors);
+        if flags & REPLICA == 0 {
+            way.set(DIRTY, ask.sectors);
+            // The way here may have left one in the other half.
+            way.state |= COPIED;
+        }
         if ask.whole {
             way.set(VALID, ask.sectors);
             way.clear(PARTIAL, ask.sectors);
@@ -302,9 +321,10 @@ impl Pair {
         let n = ask.sectors.count_ones();
         // Operations on one address pass one by one, and each looks its sector up.
         let operations = u32::from(ask.operations).max(n);
-        let lookups = u64::from((n * u32::from(ask.depth)).clamp(n, operations));
+        let passes = (n * u32::from(ask.depth)).clamp(n, operations);
+        let lookups = u64::from(passes);
         self.counters.l2_atomic_sectors += lookups;
-        let (start, away) = self.bring_home(near, place, ask, lookups);
+        let (start, away) = self.bring_home(near, place, ask, lookups, passes * self.atomic_bytes);
         let home = place.home as usize;
         let tags = &mut self.slices[home].tags;
         let found = tags.touch(place.set, ask.line);
@@ -321,25 +341,16 @@ impl Pair {
         if missing != 0 {
             done = done.later(self.fill(home, place, ask.line, missing, done, found, 0));
         }
-        self.write(place, &Ask { whole: true, ..*ask }, done);
-        self.slices[home].unit.take(done, operations) + away
+        self.write(home, place, &Ask { whole: true, ..*ask }, done, 0);
+        done + self.atomic_latency + away
     }
 
     /// A copy from the host leaves a line here.
     pub fn host_write(&mut self, line: u64, sectors: u8) {
         let place = self.map.place(line);
         let home = place.home as usize;
-        let whole = Ask {
-            at: Cycle(0),
-            line,
-            sectors,
-            kind: RequestKind::Store,
-            whole: true,
-            depth: 1,
-            operations: 1,
-        };
         if self.slices.len() > 1 {
-            self.end_copy(1 - home, &place, &whole);
+            self.end_copy(1 - home, &place, line, sectors);
         }
         let slot = match self.slices[home].tags.touch(place.set, line) {
             Some(slot) => slot,
@@ -356,7 +367,6 @@ impl Pair {
         for slice in &mut self.slices {
             slice.tags.clear();
             slice.port.clear();
-            slice.unit.clear();
             slice.link.clear();
         }
         self.channels.iter_mut().for_each(dram::Channel::clear);

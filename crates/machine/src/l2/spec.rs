@@ -28,8 +28,12 @@ spec! {
         far_bytes_per_cycle: f64,
         /// Ways of a set that copies from the host may fill.
         copy_ways: u32 where 0..=64,
-        /// Cycles that a slice's arithmetic unit takes for one operation of an atomic or reduction.
-        atomic_interval: f64,
+        /// Bytes that a store counts as besides those that it writes, in each slice that it passes.
+        write_bytes: u32 where 0..=1024,
+        /// Bytes that one pass of an atomic or reduction over a sector counts as, in each slice that it passes; operations on one address take a pass each.
+        atomic_bytes: u32 where 0..=1024,
+        /// Cycles that an atomic takes longer than a load.
+        atomic_latency: u32 where 0..=10_000,
     }
 }
 
@@ -41,6 +45,5 @@ impl Spec {
         checks.power_of_two("l2.home_bytes", self.home_bytes.into());
         checks.rate("l2.bytes_per_cycle", self.bytes_per_cycle);
         checks.rate("l2.far_bytes_per_cycle", self.far_bytes_per_cycle);
-        checks.rate("l2.atomic_interval", self.atomic_interval);
     }
 }

@@ -20,8 +20,6 @@ pub const HOST: u32 = 1 << 14;
 pub struct Way {
     /// When the last of its sectors that were asked for is there.
     pub ready: Cycle,
-    /// When it was last used: a count, not a time.
-    stamp: u32,
     pub state: u32,
 }
 
@@ -65,15 +63,28 @@ pub struct Evicted {
 pub struct Tags {
     ways: usize,
     copy_ways: usize,
-    tags: Vec<u32>,
+    /// Of each set the tags of its ways, then their places in the order of giving way: both are read together, and
+    /// nothing else is until a line is found.
+    index: Vec<u32>,
     lines: Vec<Way>,
     clock: u32,
     used: bool,
 }
 
+/// Set in the order of lines that are at home: they give way after copies. The rest is when a line was last used, a
+/// count and not a time; 0 is for ways that hold nothing.
+const AT_HOME: u32 = 1 << 31;
+
 #[inline(always)]
 fn tag(line: u64) -> u32 {
     (line as u32).wrapping_add(1)
+}
+
+/// A way of a set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slot {
+    line: u32,
+    order: u32,
 }
 
 impl Tags {
@@ -83,82 +94,93 @@ impl Tags {
         Tags {
             ways,
             copy_ways: (copy_ways as usize).min(ways),
-            tags: vec![0; lines],
+            index: vec![0; 2 * lines],
             lines: vec![Way::default(); lines],
             clock: 0,
             used: false,
         }
     }
 
+    #[inline(always)]
+    fn slot(&self, set: u32, way: usize) -> Slot {
+        let first = set as usize * self.ways;
+        Slot { line: (first + way) as u32, order: (2 * first + self.ways + way) as u32 }
+    }
+
     /// Where the line is, if it is there.
     #[inline(always)]
-    pub fn find(&self, set: u32, line: u64) -> Option<usize> {
-        let first = set as usize * self.ways;
+    pub fn find(&self, set: u32, line: u64) -> Option<Slot> {
+        let first = 2 * set as usize * self.ways;
         let wanted = tag(line);
-        self.tags[first..first + self.ways].iter().position(|&t| t == wanted).map(|n| first + n)
+        let way = self.index[first..first + self.ways].iter().position(|&t| t == wanted)?;
+        Some(self.slot(set, way))
     }
 
     /// As [`find`](Tags::find), and the line counts as used.
     #[inline(always)]
-    pub fn touch(&mut self, set: u32, line: u64) -> Option<usize> {
-        let at = self.find(set, line)?;
-        self.lines[at].stamp = self.tick();
-        Some(at)
+    pub fn touch(&mut self, set: u32, line: u64) -> Option<Slot> {
+        let slot = self.find(set, line)?;
+        let now = self.tick();
+        let order = &mut self.index[slot.order as usize];
+        *order = (*order & AT_HOME) | now;
+        Some(slot)
     }
 
     #[inline(always)]
-    pub fn way(&mut self, at: usize) -> &mut Way {
-        &mut self.lines[at]
+    pub fn way(&mut self, slot: Slot) -> &mut Way {
+        &mut self.lines[slot.line as usize]
     }
 
+    #[inline(always)]
     fn tick(&mut self) -> u32 {
-        self.clock = self.clock.wrapping_add(1);
-        if self.clock == 0 {
-            // Once in four billion uses: who was used when is forgotten.
-            self.lines.iter_mut().for_each(|l| l.stamp = 0);
+        self.clock += 1;
+        if self.clock == AT_HOME {
+            self.forget_order();
         }
         self.clock
     }
 
+    /// Once in two billion uses: who was used when is forgotten.
+    #[cold]
+    fn forget_order(&mut self) {
+        self.clock = 2;
+        for set in self.index.chunks_exact_mut(2 * self.ways) {
+            for order in &mut set[self.ways..] {
+                *order = if *order == 0 { 0 } else { (*order & AT_HOME) | 1 };
+            }
+        }
+    }
+
     /// Makes room for a line that is not there; it has no sectors yet. Copies of far lines give way first, then what
     /// was not used for longest; a copy from the host takes no more than its ways.
-    pub fn allocate(&mut self, set: u32, line: u64, flags: u32) -> (usize, Option<Evicted>) {
+    pub fn allocate(&mut self, set: u32, line: u64, flags: u32) -> (Slot, Option<Evicted>) {
         self.used = true;
-        let first = set as usize * self.ways;
-        let all = first..first + self.ways;
-        let host = |w: &Way| w.state & HOST != 0;
-        let crowded =
-            flags & HOST != 0 && self.lines[all.clone()].iter().filter(|w| host(w)).count() >= self.copy_ways;
-        let mut best = (u64::MAX, first);
-        for at in all {
-            let way = &self.lines[at];
-            if crowded {
-                if host(way) {
-                    best = best.min((u64::from(way.stamp), at));
-                }
-                continue;
+        let first = 2 * set as usize * self.ways;
+        let orders = &self.index[first + self.ways..first + 2 * self.ways];
+        // Two passes without branches are faster than one with.
+        let least = orders.iter().fold(u32::MAX, |least, &order| least.min(order));
+        let mut way = orders.iter().position(|&order| order == least).unwrap_or(0);
+        if flags & HOST != 0 {
+            let ways = &self.lines[set as usize * self.ways..][..self.ways];
+            let host = |way: usize| ways[way].state & HOST != 0;
+            if (0..self.ways).filter(|&way| host(way)).count() >= self.copy_ways {
+                way = (0..self.ways).filter(|&way| host(way)).min_by_key(|&way| orders[way]).unwrap_or(way);
             }
-            if self.tags[at] == 0 {
-                best = (0, at);
-                break;
-            }
-            let order = u64::from(way.state & REPLICA == 0) << 32 | u64::from(way.stamp);
-            best = best.min((order, at));
         }
-        let at = best.1;
-        let old = self.tags[at];
-        let evicted =
-            (old != 0).then(|| Evicted { line: u64::from(old.wrapping_sub(1)), way: self.lines[at] });
-        self.tags[at] = tag(line);
-        let stamp = self.tick();
-        self.lines[at] = Way { ready: Cycle(0), stamp, state: flags };
-        (at, evicted)
+        let slot = self.slot(set, way);
+        let old = std::mem::replace(&mut self.index[first + way], tag(line));
+        let evicted = (old != 0)
+            .then(|| Evicted { line: u64::from(old.wrapping_sub(1)), way: self.lines[slot.line as usize] });
+        let home = if flags & REPLICA == 0 { AT_HOME } else { 0 };
+        self.index[slot.order as usize] = home | self.tick();
+        self.lines[slot.line as usize] = Way { ready: Cycle(0), state: flags };
+        (slot, evicted)
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
         if std::mem::take(&mut self.used) {
-            self.tags.fill(0);
+            self.index.fill(0);
             self.lines.fill(Way::default());
             self.clock = 0;
         }
@@ -177,7 +199,7 @@ mod tests {
             assert!(evicted.is_none());
         }
         tags.touch(1, 0);
-        let gone = |(_, e): (usize, Option<Evicted>)| e.map(|e| e.line);
+        let gone = |(_, e): (Slot, Option<Evicted>)| e.map(|e| e.line);
         assert_eq!(gone(tags.allocate(1, 10, 0)), Some(2));
         assert_eq!(gone(tags.allocate(1, 11, 0)), Some(1));
         assert!(tags.find(1, 0).is_some() && tags.find(1, 1).is_none() && tags.find(0, 0).is_none());

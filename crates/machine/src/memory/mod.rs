@@ -28,6 +28,8 @@ struct Part {
     pair: Pair,
     /// Cycle, GPC and number of each packet, in one key.
     order: Vec<u64>,
+    /// It is in the list of pairs that this exchange's packets go to.
+    wanted: bool,
     anything: bool,
 }
 
@@ -41,6 +43,8 @@ pub struct System {
     /// Bytes of the second-level cache.
     l2_bytes: u64,
     busy_until: Cycle,
+    /// Pairs that packets of this exchange go to.
+    wanted: Vec<u32>,
 }
 
 impl Part {
@@ -84,6 +88,7 @@ impl System {
             .map(|n| Part {
                 pair: Pair::new(map, &config.l2, &config.dram, n),
                 order: Vec::new(),
+                wanted: false,
                 anything: false,
             })
             .collect();
@@ -95,6 +100,7 @@ impl System {
             tlb: SharedTlb::new(&config.gpc),
             l2_bytes: lines * LINE,
             busy_until: Cycle(0),
+            wanted: Vec::new(),
         }
     }
 
@@ -127,8 +133,19 @@ impl System {
             let sms = gpc.sms();
             gpc.send(&mut outboxes[sms], &self.tlb, &self.map);
         }
-        for (n, part) in self.parts.iter_mut().enumerate() {
-            part.serve(n, &self.gpcs);
+        self.wanted.clear();
+        for gpc in &self.gpcs {
+            for &pair in gpc.pairs() {
+                let wanted = &mut self.parts[pair as usize].wanted;
+                if !std::mem::replace(wanted, true) {
+                    self.wanted.push(pair);
+                }
+            }
+        }
+        for &n in &self.wanted {
+            let part = &mut self.parts[n as usize];
+            part.wanted = false;
+            part.serve(n as usize, &self.gpcs);
         }
         let receive = |gpc: &mut Gpc| {
             let sms = gpc.sms();
@@ -185,7 +202,7 @@ impl System {
     }
 
     pub fn reset_counters(&mut self) {
-        self.gpcs.iter_mut().for_each(|g| g.counters = Counters::default());
+        self.gpcs.iter_mut().for_each(Gpc::reset_counters);
         self.parts.iter_mut().for_each(|p| p.pair.counters = Counters::default());
     }
 
@@ -199,6 +216,12 @@ impl System {
         }
         self.tlb.clear();
         self.busy_until = Cycle(0);
+    }
+
+    /// A launch brings its constants along: they are in the caches behind the SMs' before its first CTA starts.
+    pub fn preload_constants(&mut self, address: u64, bytes: u64) {
+        let lines = address / LINE..(address + bytes).div_ceil(LINE);
+        self.gpcs.iter_mut().for_each(|g| g.preload(lines.clone()));
     }
 
     /// A copy from the host to device memory passes through the second-level cache and leaves lines there.

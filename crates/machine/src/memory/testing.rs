@@ -46,3 +46,44 @@ pub fn ask(system: &mut System, sms: usize, requests: &[Request]) -> Vec<Respons
 pub fn latency(system: &mut System, request: Request) -> u64 {
     ask(system, system.sms(), &[request])[0].at - request.at
 }
+
+/// Sectors a cycle that reach the SMs when each of them keeps `window` requests under way, one sent a cycle at most.
+/// `make` gives the n-th request of an SM.
+pub fn rate(
+    system: &mut System,
+    sms: std::ops::Range<u16>,
+    window: usize,
+    each: u64,
+    make: impl Fn(u16, u64) -> Request,
+) -> f64 {
+    const QUANTUM: u64 = 64;
+    let mut outboxes = vec![Vec::new(); system.sms()];
+    let mut inboxes: Vec<Vec<Response>> = vec![Vec::new(); system.sms()];
+    let mut sent = vec![0u64; system.sms()];
+    let (mut sectors, mut last, mut now) = (0u64, 0, system.busy_until().0 + 1000);
+    let start = now;
+    loop {
+        let mut done = true;
+        for sm in sms.clone() {
+            let i = sm as usize;
+            inboxes[i].retain(|r| {
+                if r.at.0 <= now {
+                    sectors += u64::from(r.sectors.count_ones());
+                    last = last.max(r.at.0);
+                }
+                r.at.0 > now
+            });
+            let free = window.saturating_sub(inboxes[i].len()).min(QUANTUM as usize) as u64;
+            for n in 0..free.min(each - sent[i]) {
+                outboxes[i].push(Request { at: Cycle(now + n), sm: SmId(sm), ..make(sm, sent[i]) });
+                sent[i] += 1;
+            }
+            done &= sent[i] == each && inboxes[i].is_empty() && outboxes[i].is_empty();
+        }
+        if done {
+            return sectors as f64 / (last - start) as f64;
+        }
+        now += QUANTUM;
+        Workers::with(1, |w| system.exchange(w, &mut outboxes, &mut inboxes, Cycle(now)));
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::System;
 use super::harness::{self, Subject};
-use super::testing::{ask, h200, latency, preset, request};
+use super::testing::{ask, h200, latency, preset, rate, request};
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::crossbar::Channels;
@@ -123,6 +123,7 @@ fn gpc() {
 /// A pair of slices with a port in each half.
 struct LonePair {
     config: Config,
+    map: Map,
     pair: Pair,
 }
 
@@ -135,6 +136,7 @@ impl Subject for LonePair {
         for request in merged(out) {
             let ask = Ask {
                 at: request.at,
+                place: self.map.place(request.line / LINE),
                 line: request.line / LINE,
                 sectors: request.sectors,
                 kind: request.kind,
@@ -167,7 +169,7 @@ fn l2() {
     harness::check(|_| {
         let config = h200();
         let map = Map::new(&config.l2, &config.dram);
-        LonePair { pair: Pair::new(map, &config.l2, &config.dram, 0), config }
+        LonePair { pair: Pair::new(map, &config.l2, &config.dram, 0), map, config }
     });
 }
 
@@ -293,7 +295,7 @@ fn latencies_of_an_h200() {
     let second = time(far, Load);
     assert!((233..=240).contains(&second), "{second}");
     let atomic = time(near, Atomic);
-    assert!((234..=245).contains(&atomic), "{atomic}");
+    assert!((240..=250).contains(&atomic), "{atomic}");
 }
 
 #[test]
@@ -317,7 +319,9 @@ fn loads_from_dram_take_what_was_measured() {
 
 #[test]
 fn what_is_counted() {
-    let mut system = System::new(&h200());
+    let mut config = h200();
+    config.gpc.attribute_bytes = 0;
+    let mut system = System::new(&config);
     let base = 0x10_0000_0000;
     let lines = 8192u64;
     let load = |n: u64, sm: u16, kind| request(n / 8, sm, base + n * LINE, 15, kind);
@@ -345,13 +349,77 @@ fn what_is_counted() {
 }
 
 #[test]
-fn sms_of_a_tpc_share_what_is_under_way() {
+fn page_attributes_are_counted_up_to_a_limit() {
+    let mut system = System::new(&h200());
+    let mut count = |lines: u64| {
+        system.reset_counters();
+        let stores: Vec<Request> =
+            (0..lines).map(|n| request(n, 0, NEAR_BASE + n * LINE, 15, RequestKind::Store)).collect();
+        ask(&mut system, 132, &stores);
+        let c = system.counters();
+        c.l2_sectors - c.l2_store_sectors - c.l2_far_sectors
+    };
+    assert_eq!(count(40), 2 * 10);
+    assert_eq!(count(4000), 2 * 91);
+}
+
+/// A base of addresses in these tests.
+const NEAR_BASE: u64 = 0x10_0000_0000;
+
+/// Rates of the whole machine in sectors a cycle, as measured on the real one, in percent of which ours may differ.
+#[test]
+fn rates_of_an_h200() {
+    use RequestKind::{Load, Reduction, Store};
+    let line = |n: u64| NEAR_BASE + n * LINE;
+    // 2 MB that all SMs read from places of their own: copies are near after a while.
+    let hit = |sm: u16, n: u64| line((u64::from(sm) * 997 + n) % 16384);
+    let own = |sm: u16, n: u64| line(u64::from(sm) * 100_003 + n);
+    let mut system = System::new(&h200());
+    let mut check = |name: &str, sms: u16, each: u64, measured: f64, make: &dyn Fn(u16, u64) -> Request| {
+        rate(&mut system, 0..sms, 512, each / 4, make);
+        let ours = rate(&mut system, 0..sms, 512, each, make);
+        let off = (ours / measured - 1.0) * 100.0;
+        (off.abs() > 15.0).then(|| format!("{name}: {ours:.1}, measured {measured:.1}"))
+    };
+    let off: Vec<String> = [
+        check("L2 hits, all SMs", 132, 2000, 4400.0 / 32.0, &|sm, n| request(0, sm, hit(sm, n), 15, Load)),
+        check("L2 hits, one SM", 1, 8000, 122.0 / 32.0, &|sm, n| request(0, sm, hit(sm, n), 15, Load)),
+        check("scattered sectors, all SMs", 132, 2000, 90.0, &|sm, n| {
+            request(0, sm, hit(sm, n * 379), 1 << (n % 4), Load)
+        }),
+        check("stores, all SMs", 132, 2000, 78.0, &|sm, n| request(0, sm, own(sm, n % 256), 15, Store)),
+        check("stores of a sector, all SMs", 132, 2000, 39.0, &|sm, n| {
+            request(0, sm, own(sm, n % 256), 1, Store)
+        }),
+        check("reductions on one address", 132, 100, 0.69, &|sm, _| request(0, sm, line(0), 1, Reduction)),
+        check("reductions of whole lines", 132, 1000, 40.0, &|sm, n| {
+            request(0, sm, own(sm, n % 256), 15, Reduction)
+        }),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    assert!(off.is_empty(), "{off:#?}");
+    let mut system = System::new(&h200());
+    let read = rate(&mut system, 0..132, 512, 4000, |sm, n| {
+        // Grids walk through memory together: SM after SM, CTA after CTA.
+        request(0, sm, line((n / 8 * 132 + u64::from(sm)) * 8 + n % 8), 15, Load)
+    });
+    assert!(
+        (read * 32.0 / 2273.0 - 1.0).abs() < 0.1,
+        "DRAM: {:.0} bytes a cycle, measured 2273",
+        read * 32.0
+    );
+}
+
+#[test]
+fn sms_of_a_gpc_share_what_is_under_way() {
     let mut system = System::new(&h200());
     let base = 0x10_0000_0000;
     let of = |sm: u16| request(u64::from(sm), sm, base, 15, RequestKind::Load);
-    let answers = ask(&mut system, 132, &[of(0), of(1), of(2)]);
+    let answers = ask(&mut system, 132, &[of(0), of(1), of(2), of(20)]);
     let c = system.counters();
-    assert_eq!((c.coalesced_requests, c.dram_read_bytes), (1, LINE));
+    assert_eq!((c.coalesced_requests, c.dram_read_bytes), (2, LINE));
     assert!(answers[1].at.since(answers[0].at) < 20);
 }
 

@@ -1,9 +1,9 @@
 //! A kernel's instructions as the scheduler sees them: what each waits for, which pipe it takes, how long it lasts.
 
 use super::spec::Spec;
-use isa::field::{Cache, Field, Order};
+use isa::field::{Cache, Field, From, Order, To};
 use isa::image::Image;
-use isa::{Effects, Inst, Op, Operand, Pred, Reg, Role, UReg, Unit};
+use isa::{Effects, Inst, Op, Operand, Pred, Reg, Role, Src, UReg, Unit};
 
 /// Kinds of instructions that compete for pipes. A pipe runs one or more of them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -132,8 +132,12 @@ pub struct Timing {
     pub predicates: u8,
     /// Runs in a multiply-add pipe.
     pub is_fma: bool,
-    /// Cycles that reading operands takes beyond the first, because they share banks.
-    pub conflicts: u8,
+    /// Writes that must not overtake earlier ones: registers and predicates.
+    pub checked: u8,
+    /// Registers to be read from each bank.
+    pub bank_reads: [u8; BANKS],
+    /// Looks at a clock.
+    pub reads_time: bool,
     /// 32-bit registers a lane that a memory operation moves.
     pub words: u8,
     /// Bank and offset of a constant operand.
@@ -142,10 +146,12 @@ pub struct Timing {
     pub cache: Cache,
 }
 
-/// A kernel's instructions.
+/// A kernel's instructions. Only what the kernel uses has places on the scoreboard: it is walked by every instruction.
 pub struct Code {
     timings: Vec<Timing>,
     places: Vec<u16>,
+    /// The place of register 0.
+    first_register: u16,
     /// Places of a warp's scoreboard.
     pub scoreboard: usize,
 }
@@ -154,9 +160,25 @@ pub struct Code {
 const PREDICATES: u16 = 0;
 const GUARDS: u16 = 8;
 const UNIFORMS: u16 = 16;
-const REGISTERS: u16 = 80;
+
+/// Conversions that have a place in the fast pipes: between 32-bit integers and single precision one way, between
+/// half and single precision both ways.
+fn fast_conversion(i: &Inst) -> Option<Class> {
+    let (to, from) = match i.op {
+        Op::I2f | Op::F2f => (i.get::<To>(), i.get::<From>()),
+        _ => return None,
+    };
+    match (to, from) {
+        (To::F32, From::S32 | From::U32) | (To::F16 | To::Bf16, From::F32) => Some(Class::Alu),
+        (To::F32, From::F16 | From::Bf16) => Some(Class::Half),
+        _ => None,
+    }
+}
 
 fn class(i: &Inst) -> Class {
+    if let Some(class) = fast_conversion(i) {
+        return class;
+    }
     match i.op.row().unit {
         Unit::Alu => Class::Alu,
         Unit::Fma => Class::Fma,
@@ -168,6 +190,8 @@ fn class(i: &Inst) -> Class {
         Unit::Const => Class::Constant,
         Unit::Tex => Class::Tex,
         Unit::Branch => Class::Branch,
+        // What the system does concerns all SMs, as global memory does.
+        Unit::Misc if i.op == Op::Syscall => Class::Global,
         Unit::Misc => Class::Misc,
         Unit::Lsu => match i.op {
             Op::Lds | Op::Sts | Op::Atoms | Op::Shfl => Class::Shared,
@@ -199,7 +223,7 @@ fn kind(i: &Inst) -> Kind {
 }
 
 fn is_fma(i: &Inst) -> bool {
-    matches!(i.op.row().unit, Unit::Fma | Unit::Imad | Unit::Half)
+    fast_conversion(i) == Some(Class::Half) || matches!(i.op.row().unit, Unit::Fma | Unit::Imad | Unit::Half)
 }
 
 /// Latency of registers, of predicates, and what waiting for them is called.
@@ -213,6 +237,7 @@ fn latency(i: &Inst, spec: &Spec) -> (u32, u32, Producer) {
         Op::S2ur => short(l.special_register),
         Op::R2ur => short(l.uniform_crossing),
         Op::ImadWide => fixed(l.imad_wide),
+        _ if fast_conversion(i).is_some() => fixed(l.conversion),
         _ => match i.op.row().unit {
             Unit::Alu => fixed(l.alu),
             Unit::Fma => fixed(l.fma),
@@ -229,20 +254,39 @@ fn latency(i: &Inst, spec: &Spec) -> (u32, u32, Producer) {
     }
 }
 
-/// Extra cycles for reading operands: the reads of the fullest bank beyond its ports. What the reuse cache holds is not
-/// read again: a source that the instruction before marked, in the same place.
-fn conflicts(i: &Inst, before: Option<&Inst>, spec: &Spec) -> u32 {
-    let banks = spec.register_banks.max(1);
-    let mut reads = [0u32; 16];
-    for (n, s) in i.src.iter().enumerate() {
-        let Operand::Reg(r) = s.operand else { continue };
-        let kept = before.is_some_and(|b| b.src[n].reuse && b.src[n].operand == s.operand);
-        if r != Reg::RZ && !kept {
-            reads[(u32::from(r.0) % banks) as usize & 15] += 1;
+/// Most register banks that a sub-core can have.
+pub const BANKS: usize = 4;
+
+/// Registers that an instruction reads from each bank. One that it names twice is read once, and what the reuse cache
+/// holds is not read again: a source that the instruction before marked, in the same place.
+fn bank_reads(i: &Inst, before: Option<&Inst>, spec: &Spec) -> [u8; BANKS] {
+    let banks = spec.register_banks.clamp(1, BANKS as u32);
+    let mut reads = [0; BANKS];
+    let mut seen: [Option<Reg>; 12] = [None; 12];
+    let mut n = 0;
+    for &role in i.op.row().roles {
+        let Some(Src { operand: Operand::Reg(first), .. }) = i.source(role) else { continue };
+        let place = match role {
+            Role::A | Role::A2 | Role::AFrom | Role::Addr | Role::CAddr => Some(0),
+            Role::B | Role::B2 => Some(1),
+            Role::C | Role::C2 | Role::CW | Role::CT => Some(2),
+            _ => None,
+        };
+        let kept =
+            place.zip(before).is_some_and(|(p, b)| b.src[p].reuse && b.src[p].operand == i.src[p].operand);
+        if first == Reg::RZ || kept {
+            continue;
+        }
+        for k in 0..i.width(role) {
+            let r = Reg(first.0.wrapping_add(k as u8));
+            if n < seen.len() && !seen[..n].contains(&Some(r)) {
+                seen[n] = Some(r);
+                n += 1;
+                reads[(u32::from(r.0) % banks) as usize] += 1;
+            }
         }
     }
-    let fullest = reads.into_iter().max().unwrap_or(0);
-    fullest.div_ceil(spec.bank_ports.max(1)).saturating_sub(1)
+    reads
 }
 
 /// The constant operand of an instruction that reads one by a fixed place.
@@ -277,12 +321,21 @@ fn cache(i: &Inst) -> Cache {
     if fields.contains(&Field::Cache) { i.get() } else { Cache::Default }
 }
 
+/// Uniform registers up to the highest that an instruction names.
+fn uniforms(i: &Inst) -> u32 {
+    let written = i.writes_uniform().map_or(0, |(u, n)| u32::from(u.0) + n);
+    uniform_reads(i).map(|(u, n)| u32::from(u.0) + n).fold(written, u32::max).min(64)
+}
+
 impl Code {
     pub fn new(image: &Image, registers: u32, spec: &Spec) -> Code {
+        let uniforms = image.code.iter().map(uniforms).max().unwrap_or(0);
+        let first_register = UNIFORMS + uniforms as u16;
         let mut code = Code {
             timings: Vec::with_capacity(image.code.len() + 1),
             places: Vec::new(),
-            scoreboard: usize::from(REGISTERS) + registers as usize,
+            first_register,
+            scoreboard: usize::from(first_register) + registers as usize,
         };
         let mut before = None;
         for i in &image.code {
@@ -298,7 +351,7 @@ impl Code {
 
     fn timing(&mut self, i: &Inst, before: Option<&Inst>, spec: &Spec) -> Timing {
         let first = self.places.len() as u32;
-        let limit = self.scoreboard as u16;
+        let (limit, registers_at) = (self.scoreboard as u16, self.first_register);
         let mut registers = 0;
         let put = |places: &mut Vec<u16>, from: u16, n: u32| {
             for k in 0..n as u16 {
@@ -308,7 +361,7 @@ impl Code {
             }
         };
         if let Some((r, n)) = i.writes() {
-            put(&mut self.places, REGISTERS + u16::from(r.0), n);
+            put(&mut self.places, registers_at + u16::from(r.0), n);
         }
         if let Some((u, n)) = i.writes_uniform() {
             put(&mut self.places, UNIFORMS + u16::from(u.0), n);
@@ -324,7 +377,7 @@ impl Code {
         }
         let writes = (self.places.len() as u32 - first) as u8;
         for (r, n) in i.reads() {
-            put(&mut self.places, REGISTERS + u16::from(r.0), n);
+            put(&mut self.places, registers_at + u16::from(r.0), n);
         }
         for (u, n) in uniform_reads(i) {
             put(&mut self.places, UNIFORMS + u16::from(u.0), n);
@@ -353,7 +406,10 @@ impl Code {
             registers,
             predicates,
             is_fma: is_fma(i),
-            conflicts: conflicts(i, before, spec) as u8,
+            checked: registers + predicates,
+            // Memory operations send their operands on their own time.
+            bank_reads: if i.op.row().unit == Unit::Lsu { [0; BANKS] } else { bank_reads(i, before, spec) },
+            reads_time: matches!(i.op, Op::S2r | Op::Cs2r | Op::S2ur),
             words: moved.map_or(1, |&r| i.width(r)) as u8,
             bank: operand.map_or(if i.op == Op::Ldc { i.field(Field::Bank) as u8 } else { 0 }, |c| c.0),
             constant: operand.map_or(NO_CONSTANT, |c| c.1),

@@ -9,12 +9,12 @@ use super::fetch::Fetch;
 use super::load_store::{self, Done, LoadStore, Path};
 use super::spec::Spec;
 use super::sub_core::{Bit, SubCore};
-use super::warp::{Owner, Ready, State, UNKNOWN, WarpSlot};
+use super::warp::{Owner, Place, Ready, State, UNKNOWN, WarpSlot};
 use crate::Config;
 use crate::counters::Counters;
 use crate::ports::{CtaEnd, CtaStart, Request, RequestKind, Response};
 use crate::server::Line;
-use crate::stall::{STALLS, Stall, StallCycles};
+use crate::stall::{Stall, StallCycles, StallTable};
 use crate::units::{Cycle, SmId};
 use isa::image::Image;
 use simt::log::Log;
@@ -77,6 +77,8 @@ pub struct Sm {
     pub(super) spec: Arc<Spec>,
     pub(super) clock_mhz: u64,
     pub(super) sms: u32,
+    /// Cycles after which an answer of the GPC can be here at the earliest.
+    nearest: u64,
     pub(super) subs: Vec<SubCore>,
     /// The warp slot of each bit of each sub-core.
     pub(super) slot_of: Vec<[u16; 64]>,
@@ -91,7 +93,7 @@ pub struct Sm {
     pub(super) active_until: u64,
     pub(super) issued_by_class: [u64; CLASSES],
     /// Warp-cycles by reason, for every instruction of the code.
-    pub(super) stalls: Vec<StallCycles>,
+    pub(super) stalls: StallTable,
     pub counters: Counters,
     /// What goes out at the next exchange.
     pub out: Vec<Request>,
@@ -105,6 +107,9 @@ pub struct Sm {
     pub(super) retry: Vec<u16>,
     /// The next cycle at which anything happens here.
     next: u64,
+    /// From here on nothing may happen that concerns others, and something would have.
+    horizon: u64,
+    is_held: bool,
     pub(super) access: Access,
     done: Vec<Done>,
     constant_done: Vec<(u64, Cycle)>,
@@ -121,6 +126,7 @@ impl Sm {
             id,
             clock_mhz: u64::from(config.clock_mhz.max(1)),
             sms: config.sms(),
+            nearest: config.nearest_answer().into(),
             subs: (0..sub_cores).map(|_| SubCore::new(&spec)).collect(),
             slot_of: vec![[0; 64]; sub_cores as usize],
             warps: (0..spec.warps).map(|_| WarpSlot::new()).collect(),
@@ -133,7 +139,7 @@ impl Sm {
             active_since: 0,
             active_until: 0,
             issued_by_class: [0; CLASSES],
-            stalls: Vec::new(),
+            stalls: StallTable::default(),
             counters: Counters::default(),
             out: Vec::new(),
             ends: Vec::new(),
@@ -143,6 +149,8 @@ impl Sm {
             starts: VecDeque::new(),
             retry: Vec::new(),
             next: u64::MAX,
+            horizon: 0,
+            is_held: false,
             access: Access::default(),
             done: Vec::new(),
             constant_done: Vec::new(),
@@ -155,17 +163,13 @@ impl Sm {
     pub fn begin_launch(&mut self, code: &Code, code_base: u64, constant_base: u64, shared_split: u32) {
         self.counters = Counters::default();
         self.issued_by_class = [0; CLASSES];
-        self.stalls.clear();
-        self.stalls.resize(code.len(), [0; STALLS]);
+        self.stalls.reset(code.len());
         self.load_store.set_split(shared_split);
         self.load_store.invalidate();
         self.fetch.begin_launch(code_base);
+        // Every launch has constants of its own at the same addresses.
+        self.constants.invalidate();
         self.constants.begin_launch(constant_base);
-    }
-
-    /// Warp-cycles by reason for every instruction.
-    pub fn stalls(&self) -> &[StallCycles] {
-        &self.stalls
     }
 
     // --- what comes in ------------------------------------------------------------------------------------------
@@ -244,12 +248,7 @@ impl Sm {
         own.pipe_branch = class(Class::Branch);
         own.pipe_tensor = class(Class::Tensor);
         own.pipe_tex = class(Class::Tex);
-        for (sum, own_stalls) in stalls.iter_mut().zip(&self.stalls) {
-            for (a, b) in sum.iter_mut().zip(own_stalls) {
-                *a += b;
-                own.warp_cycles += b;
-            }
-        }
+        own.warp_cycles = self.stalls.add_to(stalls);
         counters.add(&own);
     }
 
@@ -264,10 +263,29 @@ impl Sm {
 
     // --- the loop -----------------------------------------------------------------------------------------------
 
-    /// Runs all cycles before `until`.
-    pub fn run(&mut self, work: &mut Work<'_>, until: Cycle) {
-        while self.next < until.0 && self.failure.is_none() {
+    /// Runs all cycles before `until`, and on to `ahead` as long as nothing happens that concerns others: no access to
+    /// global memory, no request, no end of a CTA. All answers to earlier requests are known, so nothing from outside
+    /// can come in between, unless a CTA is about to start here: the caller knows.
+    pub fn run(&mut self, work: &mut Work<'_>, until: Cycle, ahead: Cycle) {
+        self.horizon = until.0;
+        self.is_held = false;
+        let mut limit = ahead.0;
+        let mut seen = 0;
+        while self.failure.is_none() {
+            // Code and constants can come from nearby, sooner than the next exchange point.
+            for r in &self.out[seen..] {
+                if matches!(r.kind, RequestKind::Instruction | RequestKind::Constant) {
+                    limit = limit.min(r.at.0 + self.nearest);
+                }
+            }
+            seen = self.out.len();
+            if self.next >= limit {
+                return;
+            }
             let now = self.next;
+            if now >= until.0 && self.concerns_others() {
+                return;
+            }
             let mut next = u64::MAX;
             if self.inbox.front().is_some_and(|r| r.at.0 <= now) {
                 self.answers(work, now);
@@ -283,6 +301,10 @@ impl Sm {
                 }
                 next = next.min(self.subs[s].next);
             }
+            if self.is_held {
+                self.next = now;
+                return;
+            }
             if let Some(r) = self.inbox.front() {
                 next = next.min(r.at.0);
             }
@@ -291,6 +313,11 @@ impl Sm {
             }
             self.next = next.max(now + 1);
         }
+    }
+
+    /// Something has to change hands before this SM can go on.
+    fn concerns_others(&self) -> bool {
+        !(self.out.is_empty() && self.ends.is_empty() && self.retry.is_empty() && self.log.is_empty())
     }
 
     fn answers(&mut self, work: &mut Work<'_>, now: u64) {
@@ -358,7 +385,7 @@ impl Sm {
             return;
         }
         for place in owner.first..owner.first + u16::from(owner.places) {
-            warp.ready[place as usize] = Ready::at(at, owner.producer);
+            warp.places[place as usize].ready = Ready::at(at, owner.producer);
         }
         warp.loads -= 1;
         match warp.state {
@@ -444,18 +471,24 @@ impl Sm {
                 self.subs[s].wait(bit, at, now);
                 continue;
             }
-            let class = self.class_of(work, n);
+            let class = self.warps[n].class;
             let sub = &mut self.subs[s];
             self.warps[n].marks = sub.busy(class, at);
             sub.ask(bit, class);
         }
         let eligible = self.subs[s].eligible(now);
         if eligible != 0 {
+            let bit = self.subs[s].choose(eligible);
+            let n = self.slot_of[s][bit.0 as usize] as usize;
+            if now >= self.horizon && Sm::leaves(self.warps[n].class) {
+                // It must not happen before the others are here.
+                self.is_held = true;
+                self.subs[s].next = now;
+                return;
+            }
             self.counters.eligible_cycles += 1;
             self.counters.eligible_warps += u64::from(eligible.count_ones());
             self.counters.issue_cycles += 1;
-            let bit = self.subs[s].choose(eligible);
-            let n = self.slot_of[s][bit.0 as usize] as usize;
             self.issue_warp(work, s, n, now);
         }
         self.subs[s].plan_next(now);
@@ -467,10 +500,11 @@ impl Sm {
         self.issue(work, s, n, now);
         for _ in 1..self.spec.dispatch_units {
             let warp = &self.warps[n];
-            if warp.state != State::Timed || warp.since > now + 1 || !self.follows(work, n, now) {
+            let leaves = now >= self.horizon && Sm::leaves(warp.class);
+            if warp.state != State::Timed || warp.since > now + 1 || leaves || !self.follows(work, n, now) {
                 return;
             }
-            let class = self.class_of(work, n);
+            let class = self.warps[n].class;
             if !self.subs[s].is_free(class, now) {
                 return;
             }
@@ -483,18 +517,17 @@ impl Sm {
         }
     }
 
+    /// Whether an instruction of this class concerns more than its SM.
+    fn leaves(class: Class) -> bool {
+        matches!(class, Class::Global | Class::Tex)
+    }
+
     /// Whether the planned instruction's operands are there in the cycle of the one before.
     fn follows(&self, work: &Work<'_>, n: usize, now: u64) -> bool {
         let warp = &self.warps[n];
         let code = &work.contexts[work.ctas[warp.cta as usize].context].code;
         let (writes, reads) = code.places(code.timing_of(warp.pc));
-        writes.iter().chain(reads).all(|&p| warp.ready[p as usize].cycle() <= now)
-    }
-
-    #[inline(always)]
-    fn class_of(&self, work: &Work<'_>, n: usize) -> Class {
-        let warp = &self.warps[n];
-        work.contexts[work.ctas[warp.cta as usize].context].code.timing_of(warp.pc).class
+        writes.iter().chain(reads).all(|&p| warp.places[p as usize].ready.cycle() <= now)
     }
 
     // --- accounting ---------------------------------------------------------------------------------------------
@@ -504,7 +537,7 @@ impl Sm {
     pub(super) fn charge_until(&mut self, n: usize, reason: Stall, until: u64) {
         let warp = &mut self.warps[n];
         if until > warp.since {
-            self.stalls[warp.pc as usize][reason as usize] += until - warp.since;
+            self.stalls.charge(warp.pc as usize, reason, until - warp.since);
             warp.since = until;
         }
     }
@@ -517,6 +550,7 @@ impl Sm {
         let cta = &work.ctas[warp.cta as usize];
         let code = &work.contexts[cta.context].code;
         let timing = code.timing_of(warp.pc);
+        warp.class = timing.class;
         let pc = warp.pc as usize;
         let sub_core = u32::from(warp.sub_core);
         let mut since = warp.since;
@@ -536,7 +570,7 @@ impl Sm {
                 Fetched::At(at) => {
                     warp.line = line;
                     if at.0 > since {
-                        self.stalls[pc][Stall::NoInstruction as usize] += at.0 - since;
+                        self.stalls.charge(pc, Stall::NoInstruction, at.0 - since);
                         since = at.0;
                     }
                 }
@@ -549,13 +583,16 @@ impl Sm {
         // The latest of what it waits for, by producer.
         let mut latest = [0u64; 4];
         let (writes, reads) = code.places(timing);
-        for &p in writes {
-            let (a, b) = (warp.ready[p as usize], warp.read_until[p as usize]);
-            latest[a.producer()] = latest[a.producer()].max(a.cycle());
+        for &p in &writes[..timing.checked as usize] {
+            let Place { ready: a, read: b } = warp.places[p as usize];
+            // Writes of fixed latency come in the order of their issue anyway.
+            if a.is_variable() {
+                latest[a.producer()] = latest[a.producer()].max(a.cycle());
+            }
             latest[b.producer()] = latest[b.producer()].max(b.cycle());
         }
         for &p in reads {
-            let a = warp.ready[p as usize];
+            let a = warp.places[p as usize].ready;
             latest[a.producer()] = latest[a.producer()].max(a.cycle());
         }
         // Results cross from the multiply-add pipes to the others, and back, a little later.
@@ -572,7 +609,7 @@ impl Sm {
                     warp.state = State::Pending(reason);
                     return;
                 }
-                self.stalls[pc][reason as usize] += at - since;
+                self.stalls.charge(pc, reason, at - since);
                 since = at;
             }
         }
@@ -590,7 +627,7 @@ impl Sm {
             ) {
                 Fetched::At(at) => {
                     if at.0 > since {
-                        self.stalls[pc][Stall::ImcMiss as usize] += at.0 - since;
+                        self.stalls.charge(pc, Stall::ImcMiss, at.0 - since);
                         warp.since = at.0;
                     }
                 }

@@ -23,13 +23,12 @@ impl Sm {
 
         // Why it did not issue sooner.
         let (busy, held) = sub.busy(timing.class, now);
-        let charged = &mut self.stalls[pc as usize];
         let (throttle, held) = (busy - warp.marks.0, held - warp.marks.1);
         let waited = now - warp.since;
         if waited > 0 {
-            charged[throttle_reason(timing.class) as usize] += throttle;
-            charged[Stall::DispatchStall as usize] += held;
-            charged[Stall::NotSelected as usize] += waited - throttle - held;
+            self.stalls.charge(pc as usize, throttle_reason(timing.class), throttle);
+            self.stalls.charge(pc as usize, Stall::DispatchStall, held);
+            self.stalls.charge(pc as usize, Stall::NotSelected, waited - throttle - held);
         }
         sub.take(bit, timing.class);
 
@@ -37,13 +36,19 @@ impl Sm {
             matches!(timing.kind, Kind::Load | Kind::Store | Kind::Atomic | Kind::Reduction | Kind::Prefetch);
         if is_memory {
             cta.resident.access(index, &mut self.access);
+        } else if timing.kind == Kind::Shuffle {
+            // Registers of other lanes: the data path of memory without an address.
+            let mask = cta.resident.mask(index);
+            (self.access.mask, self.access.size) = (mask, 4);
+            (self.access.global, self.access.shared, self.access.local) = (0, 0, 0);
         }
-        let mut offsets = Offsets::default();
-        if timing.kind == Kind::Constant {
-            offsets = Offsets::of(cta, index, &context.image.code[pc as usize]);
-        }
+        let offsets = match timing.kind {
+            Kind::Constant => Some(Offsets::of(cta, index, &context.image.code[pc as usize])),
+            _ => None,
+        };
         self.log.token = warp.cta.into();
-        let time = Time { clock: now, nanoseconds: now * 1000 / self.clock_mhz };
+        let nanoseconds = if timing.reads_time { now * 1000 / self.clock_mhz } else { 0 };
+        let time = Time { clock: now, nanoseconds };
         let stepped = match cta.resident.step(index, time, now, &mut self.log) {
             Ok(stepped) => stepped,
             Err(fault) => {
@@ -58,12 +63,10 @@ impl Sm {
             self.retry.push(n as u16);
             return;
         }
-        charged[Stall::Selected as usize] += 1;
+        self.stalls.charge(pc as usize, Stall::Selected, 1);
         self.issued_by_class[timing.class as usize] += 1;
         let start = sub.enter(timing.class, now);
-        if timing.conflicts != 0 {
-            sub.hold_dispatch(now, timing.conflicts.into());
-        }
+        sub.read_banks(now, &timing.bank_reads);
         let (writes, _) = context.code.places(&timing);
         let mut from = now + 1;
         let mut reason = Stall::BranchResolving;
@@ -72,17 +75,17 @@ impl Sm {
                 let at = start + u64::from(timing.latency);
                 let registers = timing.registers as usize;
                 for &p in &writes[..registers] {
-                    warp.ready[p as usize] = Ready::at(at, timing.producer);
+                    warp.places[p as usize].ready = Ready::at(at, timing.producer);
                 }
                 if writes.len() > registers {
                     let guards = registers + timing.predicates as usize;
                     for &p in &writes[registers..guards] {
                         let at = start + u64::from(timing.predicate_latency);
-                        warp.ready[p as usize] = Ready::at(at, timing.producer);
+                        warp.places[p as usize].ready = Ready::at(at, timing.producer);
                     }
                     for &p in &writes[guards..] {
                         let at = start + u64::from(timing.guard_latency);
-                        warp.ready[p as usize] = Ready::at(at, timing.producer);
+                        warp.places[p as usize].ready = Ready::at(at, timing.producer);
                     }
                 }
                 if stepped == Stepped::Next {
@@ -112,7 +115,7 @@ impl Sm {
                 let fetched = self.constants.load(
                     Cycle(now),
                     timing.bank,
-                    offsets.list(),
+                    offsets.as_ref().map_or(&[], Offsets::list),
                     owner.pack(),
                     &mut self.out,
                     &mut self.counters,
@@ -125,12 +128,13 @@ impl Sm {
                     }
                 };
                 for &p in writes {
-                    warp.ready[p as usize] = ready;
+                    warp.places[p as usize].ready = ready;
                 }
             }
             Kind::Barrier => {
                 for &p in writes {
-                    warp.ready[p as usize] = Ready::at(now + u64::from(timing.latency), timing.producer);
+                    warp.places[p as usize].ready =
+                        Ready::at(now + u64::from(timing.latency), timing.producer);
                 }
                 return self.arrive(work, n, now);
             }
@@ -204,19 +208,19 @@ impl Sm {
             self.load_store.issue(Cycle(now), &operation, &mut self.out, &mut self.counters);
         // What the operation reads must not change before it is read.
         for &p in reads {
-            warp.read_until[p as usize] = Ready::at(operands_read.0, timing.producer);
+            warp.places[p as usize].read = Ready::at(operands_read.0, timing.producer);
         }
         match (result, returns) {
             (Outcome::At(at), true) => {
                 for &p in writes {
-                    warp.ready[p as usize] = Ready::at(at.0, timing.producer);
+                    warp.places[p as usize].ready = Ready::at(at.0, timing.producer);
                 }
             }
             (Outcome::At(_), false) => {}
             (Outcome::Pending, true) => {
                 warp.loads += 1;
                 for &p in writes {
-                    warp.ready[p as usize] = Ready::pending(timing.producer);
+                    warp.places[p as usize].ready = Ready::pending(timing.producer);
                 }
             }
             (Outcome::Pending, false) => warp.stores += 1,
@@ -241,16 +245,18 @@ impl Offsets {
     fn of(cta: &CtaSlot<'_>, index: usize, inst: &Inst) -> Offsets {
         let offset = inst.offset() as u32;
         let mut o = Offsets::default();
-        let Operand::Reg(r) = inst.src[0].operand else {
-            (o.list[0], o.len) = (offset, 1);
-            return o;
+        let r = match inst.src[0].operand {
+            Operand::Reg(r) if !r.is_zero() => r,
+            _ => {
+                (o.list[0], o.len) = (offset, 1);
+                return o;
+            }
         };
         let mut rest = cta.resident.mask(index);
         while rest != 0 {
             let lane = rest.trailing_zeros();
             rest &= rest - 1;
-            let base = if r.is_zero() { 0 } else { cta.resident.warp(index).register(r.0, lane) };
-            let place = base.wrapping_add(offset);
+            let place = cta.resident.warp(index).register(r.0, lane).wrapping_add(offset);
             if !o.list[..o.len].contains(&place) {
                 o.list[o.len] = place;
                 o.len += 1;

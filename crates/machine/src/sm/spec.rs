@@ -53,6 +53,8 @@ spec! {
         fp64: u32 where 0..=4096,
         /// Special functions, conversions, bit counts.
         xu: u32 where 0..=4096,
+        /// Conversions of the fast pipes: from 32-bit integers to single precision, between half and single precision.
+        conversion: u32 where 0..=4096,
         /// Uniform datapath.
         uniform: u32 where 0..=4096,
         /// A uniform result to the vector datapath, and from it.
@@ -104,9 +106,11 @@ spec! {
         /// How schedulers order their warps: lrr, gto or youngest.
         policy: Policy,
         /// Register banks of a sub-core.
-        register_banks: u32 where 1..=32,
-        /// Operands that a bank can read for one instruction without delay.
-        bank_ports: u32 where 1..=8,
+        register_banks: u32 where 1..=4,
+        /// Registers that a bank can read in a cycle.
+        bank_ports: u32 where 1..=4,
+        /// Cycles of register reads that can wait in front of a bank before the dispatcher is held.
+        operand_buffer: u32 where 0..=64,
         /// Cycles that the barrier unit takes for each warp that arrives.
         barrier_interval: u32 where 0..=1024,
         /// Cycles between the starts of two warps of a CTA on an SM.

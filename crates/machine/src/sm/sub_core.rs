@@ -5,7 +5,7 @@
 //! known, in the set of its class of instructions when nothing but a pipe is in its way, or nowhere while it waits for
 //! something whose time is not known.
 
-use super::code::{CLASSES, Class};
+use super::code::{BANKS, CLASSES, Class};
 use super::spec::{Pipe, Policy, Spec};
 use crate::server::Queue;
 use crate::units::Cycle;
@@ -91,8 +91,8 @@ pub struct SubCore {
     /// Classes in `want` that have warps.
     wanted: u32,
     pipes: Vec<PipeState>,
-    /// Pipes of a class.
-    pipes_of: [Vec<u8>; CLASSES],
+    /// Pipes of a class, a bit each.
+    pipes_of: [u32; CLASSES],
     /// When a pipe of the class is free.
     class_free: [u64; CLASSES],
     /// Cycles so far, and ahead, in which no pipe of the class was free.
@@ -103,6 +103,11 @@ pub struct SubCore {
     class_held: [u64; CLASSES],
     /// The dispatcher is held until then.
     dispatch_free: u64,
+    /// When each bank has read all that was asked of it, in reads: a cycle is as many as a bank has ports.
+    bank_free: [u64; BANKS],
+    bank_shift: u32,
+    /// Cycles of reads that can wait before the dispatcher is held.
+    operand_buffer: u64,
     /// Bits in use, and the newest of them.
     used: u64,
     newest: u32,
@@ -116,9 +121,9 @@ pub struct SubCore {
 impl SubCore {
     pub fn new(spec: &Spec) -> SubCore {
         let pipes: Vec<PipeState> = spec.pipes.iter().map(pipe).collect();
-        let pipes_of = Class::ALL.map(|c| {
-            (0..pipes.len() as u8).filter(|&n| pipes[n as usize].classes >> c as u32 & 1 != 0).collect()
-        });
+        let runs = |c: Class, p: &PipeState| p.classes >> c as u32 & 1;
+        let pipes_of = Class::ALL
+            .map(|c| pipes.iter().take(32).enumerate().fold(0, |set, (n, p)| set | runs(c, p) << n));
         SubCore {
             wheel: Wheel::new(),
             want: [0; CLASSES],
@@ -130,6 +135,9 @@ impl SubCore {
             class_closed: [u64::MAX; CLASSES],
             class_held: [0; CLASSES],
             dispatch_free: 0,
+            bank_free: [0; BANKS],
+            bank_shift: spec.bank_ports.max(1).ilog2(),
+            operand_buffer: spec.operand_buffer.into(),
             used: 0,
             newest: 63,
             last: 0,
@@ -278,12 +286,17 @@ impl SubCore {
     /// An instruction enters a free pipe of its class: the cycle at which the pipe begins with it.
     #[inline(always)]
     pub fn enter(&mut self, class: Class, now: u64) -> u64 {
-        let list = &self.pipes_of[class as usize];
-        let Some(&first) = list.first() else { return now };
-        let mut best = first as usize;
-        for &n in &list[1..] {
-            if self.pipes[n as usize].free < self.pipes[best].free {
-                best = n as usize;
+        let mut set = self.pipes_of[class as usize];
+        if set == 0 {
+            return now;
+        }
+        let mut best = set.trailing_zeros() as usize;
+        set &= set - 1;
+        while set != 0 {
+            let n = set.trailing_zeros() as usize;
+            set &= set - 1;
+            if self.pipes[n].free < self.pipes[best].free {
+                best = n;
             }
         }
         let pipe = &mut self.pipes[best];
@@ -305,7 +318,11 @@ impl SubCore {
             let c = rest.trailing_zeros() as usize;
             rest &= rest - 1;
             if self.class_free[c] != u64::MAX {
-                let free = self.pipes_of[c].iter().map(|&n| self.pipes[n as usize].free).min().unwrap_or(0);
+                let (mut free, mut set) = (u64::MAX, self.pipes_of[c]);
+                while set != 0 {
+                    free = free.min(self.pipes[set.trailing_zeros() as usize].free);
+                    set &= set - 1;
+                }
                 self.hold_class(c, now, free);
             }
         }
@@ -355,9 +372,23 @@ impl SubCore {
         }
     }
 
-    /// The dispatcher reads operands for `extra` more cycles.
-    pub fn hold_dispatch(&mut self, now: u64, extra: u64) {
-        let until = now + 1 + extra;
+    /// Reads an instruction's registers. Reads wait in front of their bank; the dispatcher is held when too many do.
+    #[inline(always)]
+    pub fn read_banks(&mut self, now: u64, reads: &[u8; BANKS]) {
+        let mut latest = 0;
+        for (free, &n) in self.bank_free.iter_mut().zip(reads) {
+            *free = (*free).max(now << self.bank_shift) + u64::from(n);
+            latest = latest.max(*free);
+        }
+        let until = (latest >> self.bank_shift).saturating_sub(self.operand_buffer);
+        if until > now + 1 {
+            self.hold_dispatch(now, until);
+        }
+    }
+
+    /// The dispatcher is held until a cycle.
+    #[cold]
+    fn hold_dispatch(&mut self, now: u64, until: u64) {
         for c in 0..CLASSES {
             self.class_held[c] += until.saturating_sub(self.class_free[c].max(now + 1));
         }

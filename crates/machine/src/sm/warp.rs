@@ -1,6 +1,6 @@
 //! A warp slot of an SM: where its warp is, what it waits for, and when its registers can be used.
 
-use super::code::Producer;
+use super::code::{Class, Producer};
 use super::sub_core::Bit;
 use crate::stall::Stall;
 
@@ -25,6 +25,13 @@ impl Ready {
     #[inline(always)]
     pub fn cycle(self) -> u64 {
         self.0 >> 2
+    }
+
+    /// The time was not known when the producer issued.
+    #[inline(always)]
+    pub fn is_variable(self) -> bool {
+        let p = self.0 & 3;
+        p == Producer::Long as u64 || p == Producer::Short as u64
     }
 
     #[inline(always)]
@@ -73,10 +80,19 @@ pub struct WarpSlot {
     pub stores: u32,
     /// When its last store has left the load-store unit.
     pub stores_left: u64,
-    /// When registers, predicates and uniform registers can be used.
-    pub ready: Vec<Ready>,
-    /// Until when sources of memory operations must not be written.
-    pub read_until: Vec<Ready>,
+    /// What kind of pipe the next instruction asks for.
+    pub class: Class,
+    /// The scoreboard: predicates, uniform registers, registers.
+    pub places: Vec<Place>,
+}
+
+/// A place of the scoreboard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Place {
+    /// When it can be used.
+    pub ready: Ready,
+    /// When the memory operations that read it have done so, and it may be written.
+    pub read: Ready,
 }
 
 /// No line is in the buffer.
@@ -98,8 +114,8 @@ impl WarpSlot {
             loads: 0,
             stores: 0,
             stores_left: 0,
-            ready: Vec::new(),
-            read_until: Vec::new(),
+            class: Class::Misc,
+            places: Vec::new(),
         }
     }
 
@@ -111,10 +127,8 @@ impl WarpSlot {
         self.line = NO_LINE;
         self.since = at;
         (self.loads, self.stores, self.stores_left) = (0, 0, 0);
-        self.ready.clear();
-        self.ready.resize(places, Ready::default());
-        self.read_until.clear();
-        self.read_until.resize(places, Ready::default());
+        self.places.clear();
+        self.places.resize(places, Place::default());
     }
 }
 

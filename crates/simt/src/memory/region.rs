@@ -56,8 +56,10 @@ impl Region {
         if rc != 0 {
             return Err(io::Error::last_os_error());
         }
+        // Large pages where a launch will touch most of them. The largest buffers are often read here and there, and a large
+        // page for each such place would take as much of the host as the whole buffer.
         #[cfg(target_os = "linux")]
-        if len >= 4 << 20 {
+        if (4 << 20..=512 << 20).contains(&len) {
             // SAFETY: as above; a hint, whose refusal changes nothing.
             unsafe { libc::madvise(self.start.add(start).cast(), len, libc::MADV_HUGEPAGE) };
         }

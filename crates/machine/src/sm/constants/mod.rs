@@ -246,23 +246,20 @@ impl Constants {
             return;
         }
         self.loads.insert(line, r.at);
-        let mut n = 0;
-        while n < self.waiting.len() {
-            let mut load = self.waiting[n];
+        // Those that go on waiting keep their order.
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.retain_mut(|load| {
             if load.lines[usize::from(load.read)] != line {
-                n += 1;
-                continue;
+                return true;
             }
             load.read += 1;
             load.ready = load.ready.later(r.at);
-            if self.read(&mut load, r.at, out, counters) {
+            let complete = self.read(load, r.at, out, counters);
+            if complete {
                 done.push((load.owner, load.ready + load.rest));
-                // The others keep their order.
-                self.waiting.remove(n);
-            } else {
-                self.waiting[n] = load;
-                n += 1;
             }
-        }
+            !complete
+        });
+        self.waiting = waiting;
     }
 }

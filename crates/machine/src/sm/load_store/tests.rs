@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::Config;
+use crate::memory::harness::{self, Subject};
 use crate::ports::RequestKind;
 use proptest::prelude::*;
 use simt::resident::Where;
@@ -517,4 +518,62 @@ fn loads_past_the_cache_never_hit() {
         assert_eq!(b.issue(Cycle(100 + n * 1000), &o).result, Outcome::Pending);
     }
     assert_eq!((b.counters.l1_sectors, b.counters.l1_hits, b.all.len()), (16, 0, 4));
+}
+
+/// The unit as a memory port: a request is an access of a warp that touches its sectors.
+struct Port(Bench);
+
+impl Subject for Port {
+    fn ports(&self) -> usize {
+        1
+    }
+
+    fn exchange(&mut self, out: &mut [Vec<Request>], into: &mut [Vec<Response>], _until: Cycle) {
+        let Port(b) = self;
+        for r in out[0].drain(..) {
+            let sectors: Vec<u64> = (0..4).filter(|s| r.sectors >> s & 1 != 0).collect();
+            let a = scattered(Space::Global, 4, |l| {
+                // Eight lanes a sector; atomics on as few addresses as the request has.
+                let word = if r.kind == RequestKind::Load { l % 8 } else { 0 };
+                r.line + sectors[l as usize % sectors.len()] * 32 + word * 4
+            });
+            let kind = match r.kind {
+                RequestKind::Store => Kind::Store,
+                RequestKind::Atomic => Kind::Atomic,
+                RequestKind::Reduction => Kind::Reduction,
+                _ => Kind::Load,
+            };
+            let o = op(kind, &a, r.token.0.into());
+            let now = r.at.later(b.unit.room(o.sub_core, o.path()));
+            let at = b.result(now, &o);
+            into[0].push(Response { at, token: r.token, line: r.line, sectors: r.sectors, kind: r.kind });
+            b.done.clear();
+        }
+        into[0].sort_by_key(|r| r.at);
+    }
+
+    fn flush(&mut self) {
+        *self = Port(Bench::new(self.0.latency));
+    }
+
+    fn minimum(&self, kind: RequestKind) -> u64 {
+        match kind {
+            RequestKind::Load => 32,
+            // Address unit, way out, memory.
+            _ => 8 + 12 + self.0.latency,
+        }
+    }
+
+    fn width(&self) -> f64 {
+        128.0
+    }
+
+    fn kinds(&self) -> &'static [RequestKind] {
+        &[RequestKind::Load, RequestKind::Store, RequestKind::Atomic, RequestKind::Reduction]
+    }
+}
+
+#[test]
+fn the_unit_keeps_what_every_memory_port_must() {
+    harness::check(|_| Port(Bench::new(235)));
 }
