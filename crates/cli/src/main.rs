@@ -7,13 +7,14 @@ mod config;
 mod disasm;
 mod explain;
 mod render;
+mod report;
 mod run;
 mod show;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// A GPU in software: runs PTX programs with the results of a real NVIDIA H200, bit for bit.
+/// A GPU in software: runs PTX programs with the results of a real NVIDIA H200, bit for bit, timed cycle by cycle.
 ///
 /// Exit status: 0 when all went well; 1 when the program faulted, was stopped, or a check differed; 2 when the input or
 /// the command line is wrong.
@@ -26,7 +27,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run the kernels of a launch file and show their results.
+    /// Run the kernels of a launch file and show their results and where their cycles went.
     Run(run::Arguments),
     /// Compile PTX to a program image, or show a stage of the way there.
     Compile(compile::Arguments),

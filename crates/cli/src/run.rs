@@ -1,10 +1,10 @@
-//! `warploom run`: a launch file's kernels, their results and how long they took.
+//! `warploom run`: a launch file's kernels, their results, and how long they took on the machine.
 
 use crate::check::Expected;
-use crate::{End, render, show};
+use crate::{End, render, report, show};
 use driver::launch_file::LaunchFile;
 use driver::run::{RunError, Session};
-use driver::{CompileOptions, LaunchOptions, LaunchStats, Problem, Problems, files, npy};
+use driver::{CompileOptions, Config, LaunchOptions, LaunchStats, Problem, Problems, Timing, files, npy};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
@@ -27,7 +27,16 @@ pub struct Arguments {
     /// Print results as JSON, which --check can read.
     #[arg(long)]
     json: bool,
-    /// Host threads; 0 for all there are.
+    /// The machine that times the launches: a configuration's name (see `warploom config list`) or a file.
+    #[arg(long, value_name = "NAME or FILE", default_value = "h200", conflicts_with = "functional")]
+    config: String,
+    /// Skip timing: only the results, many times faster.
+    #[arg(long)]
+    functional: bool,
+    /// Empty the caches before each launch, as profilers do. Otherwise they hold what copies and launches left.
+    #[arg(long, conflicts_with = "functional")]
+    cold: bool,
+    /// Host threads; 0 for all there are. Results and cycles do not depend on it.
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
     /// End a launch that has executed this many warp instructions.
@@ -42,6 +51,7 @@ static STOP: AtomicBool = AtomicBool::new(false);
 
 pub fn run(arguments: &Arguments) -> Result<(), End> {
     let file = LaunchFile::load(&arguments.file)?;
+    let config = if arguments.functional { None } else { Some(driver::config::load(&arguments.config)?) };
     let expected = arguments.check.as_ref().map(|path| Expected::load(path, &file)).transpose()?;
     if let Some(folder) = &arguments.out {
         std::fs::create_dir_all(folder).map_err(|e| {
@@ -59,7 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<(), End> {
     let printed = Mutex::new(Vec::new());
     let mut launches = Vec::new();
     for number in 0..file.launches.len() {
-        launches.push(launch(arguments, &file, &session, number, &printed)?);
+        launches.push(launch(arguments, &file, &session, number, config.as_ref(), &printed)?);
     }
     finish(arguments, &file, &session, expected.as_ref(), &launches, &printed)
 }
@@ -70,11 +80,16 @@ fn launch(
     file: &LaunchFile,
     session: &Session<'_>,
     number: usize,
+    config: Option<&Config>,
     printed: &Mutex<Vec<u8>>,
 ) -> Result<(LaunchStats, f64), End> {
     let spec = &file.launches[number];
-    let done = AtomicU64::new(0);
-    let ctas: u64 = spec.grid.iter().map(|&n| u64::from(n)).product();
+    let progress = Progress {
+        entry: &spec.entry,
+        ctas: spec.grid.iter().map(|&n| u64::from(n)).product(),
+        done: AtomicU64::new(0),
+        cycles: config.map(|_| AtomicU64::new(0)),
+    };
     let bar = Mutex::new(None::<ProgressBar>);
     let print = |bytes: &[u8]| {
         if arguments.json {
@@ -96,15 +111,20 @@ fn launch(
         threads: arguments.threads,
         max_instructions: arguments.max_instructions,
         cancel: Some(&STOP),
-        done: Some(&done),
+        done: Some(&progress.done),
         print: Some(&print),
         vectors: None,
+        timing: config.map(|config| Timing {
+            config,
+            cold: arguments.cold,
+            cycles: progress.cycles.as_ref(),
+        }),
     };
     let finished = (Mutex::new(false), std::sync::Condvar::new());
     let start = Instant::now();
     let outcome = std::thread::scope(|scope| {
         if std::io::stderr().is_terminal() {
-            scope.spawn(|| progress(&finished, &bar, &done, ctas, &spec.entry));
+            scope.spawn(|| progress.show(&finished, &bar));
         }
         let outcome = session.launch(number, &options);
         if let Ok(mut flag) = finished.0.lock() {
@@ -131,33 +151,46 @@ fn launch(
 /// Launches shorter than this show no progress.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
-/// Shows a bar for a launch that takes long, until it is finished.
-fn progress(
-    finished: &(Mutex<bool>, std::sync::Condvar),
-    bar: &Mutex<Option<ProgressBar>>,
-    done: &AtomicU64,
+/// How far a launch is.
+struct Progress<'a> {
+    entry: &'a str,
     ctas: u64,
-    entry: &str,
-) {
-    let mut wait = FIRST_WAIT;
-    let Ok(mut flag) = finished.0.lock() else { return };
-    loop {
-        let Ok((next, _)) = finished.1.wait_timeout(flag, wait) else { return };
-        flag = next;
-        let Ok(mut bar) = bar.lock() else { return };
-        if *flag {
-            if let Some(bar) = bar.take() {
-                bar.finish_and_clear();
+    done: AtomicU64,
+    /// Simulated cycles, where it is timed.
+    cycles: Option<AtomicU64>,
+}
+
+impl Progress<'_> {
+    /// Shows a bar if the launch takes long, until it is finished.
+    fn show(&self, finished: &(Mutex<bool>, std::sync::Condvar), bar: &Mutex<Option<ProgressBar>>) {
+        let start = Instant::now();
+        let mut wait = FIRST_WAIT;
+        let Ok(mut flag) = finished.0.lock() else { return };
+        loop {
+            let Ok((next, _)) = finished.1.wait_timeout(flag, wait) else { return };
+            flag = next;
+            let Ok(mut bar) = bar.lock() else { return };
+            if *flag {
+                if let Some(bar) = bar.take() {
+                    bar.finish_and_clear();
+                }
+                return;
             }
-            return;
+            wait = Duration::from_millis(200);
+            let shown = bar.get_or_insert_with(|| {
+                let style =
+                    ProgressStyle::with_template("{prefix} {wide_bar} {pos}/{len} CTAs, {msg}{elapsed}")
+                        .unwrap_or_else(|_| ProgressStyle::default_bar());
+                let bar = ProgressBar::new(self.ctas).with_style(style).with_elapsed(FIRST_WAIT);
+                bar.with_prefix(self.entry.to_owned())
+            });
+            shown.set_position(self.done.load(Ordering::Relaxed));
+            if let Some(cycles) = &self.cycles {
+                let cycles = cycles.load(Ordering::Relaxed);
+                let speed = cycles as f64 / start.elapsed().as_secs_f64() / 1e3;
+                shown.set_message(format!("{} cycles, {speed:.1} k/s, ", show::thousands(cycles)));
+            }
         }
-        wait = Duration::from_millis(200);
-        let shown = bar.get_or_insert_with(|| {
-            let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} CTAs, {elapsed}")
-                .unwrap_or_else(|_| ProgressStyle::default_bar());
-            ProgressBar::new(ctas).with_style(style).with_message(entry.to_owned()).with_elapsed(FIRST_WAIT)
-        });
-        shown.set_position(done.load(Ordering::Relaxed));
     }
 }
 
@@ -193,16 +226,22 @@ fn finish(
     let mut launch_rows: Vec<Value> = Vec::new();
     for (spec, (stats, seconds)) in file.launches.iter().zip(launches) {
         text += &format!(
-            "{}: {} CTAs, {} warp instructions, {:.3} s\n",
+            "{}: {}{} CTAs, {} warp instructions, simulated in {:.3} s\n",
             spec.entry,
+            stats.report.as_ref().map(|r| report::headline(r)).unwrap_or_default(),
             show::thousands(stats.ctas),
             show::thousands(stats.warp_instructions),
             seconds
         );
-        launch_rows.push(json!({
+        let mut row = json!({
             "entry": spec.entry, "ctas": stats.ctas, "warp_instructions": stats.warp_instructions,
             "thread_instructions": stats.thread_instructions, "seconds": seconds,
-        }));
+        });
+        if let Some(report) = &stats.report {
+            text += &report::text(report);
+            row["timing"] = serde_json::to_value(report).unwrap_or_default();
+        }
+        launch_rows.push(row);
     }
     if arguments.json {
         let mut row = json!({ "outputs": rows, "launches": launch_rows });

@@ -80,8 +80,39 @@ fn runs_and_checks_an_example() {
     expect(
         &output,
         0,
-        &["y: 65,536 f32", "min -", "sha256 788a8e34e478414e", "as expected", "saxpy: 256 CTAs"],
+        &[
+            "y: 65,536 f32",
+            "min -",
+            "sha256 788a8e34e478414e",
+            "as expected",
+            " cycles (",
+            " us) on h200, 256 CTAs",
+            "Speed of light",
+            "Achieved occupancy",
+            "long_scoreboard",
+            "L1 hit rate",
+        ],
     );
+    let output = warploom(&["run", &example("saxpy/saxpy.toml"), "--functional"]);
+    let text = expect(&output, 0, &["sha256 788a8e34e478414e", "saxpy: 256 CTAs"]);
+    assert!(!text.contains("cycles"), "{text}");
+}
+
+#[test]
+fn machines_are_chosen_and_cycles_do_not_depend_on_threads() {
+    let launch = example("reduction/reduction.toml");
+    let cycles = |more: &[&str]| {
+        let text = expect(&warploom(&[&["run", &launch, "--json"], more].concat()), 0, &[]);
+        let table: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let launches = table["reduction"]["launches"].as_array().expect("launches").clone();
+        launches.iter().map(|l| l["timing"]["cycles"].as_u64().expect("cycles")).collect::<Vec<u64>>()
+    };
+    let one = cycles(&["--threads", "1"]);
+    assert_eq!(one, cycles(&["--threads", "2"]));
+    assert_ne!(one, cycles(&["--config", "tiny"]));
+    assert!(one < cycles(&["--cold"]));
+    expect(&warploom(&["run", &launch, "--config", "h20"]), 2, &["did you mean `h200`?"]);
+    expect(&warploom(&["run", &launch, "--functional", "--cold"]), 2, &["--cold"]);
 }
 
 #[test]
@@ -195,13 +226,13 @@ fn faults_name_kernel_line_thread_and_address() {
 #[test]
 fn endless_kernels_can_be_ended() {
     let output =
-        run_body("endless", "again:\nadd.u32 %r1, %r1, 1;\nbra again;", &["--max-instructions", "100000"]);
+        run_body("endless", "again:\nadd.u32 %r1, %r1, 1;\nbra again;", &["--max-instructions", "10000"]);
     expect(
         &output,
         1,
         &[
             "kernel k",
-            "100000 warp instructions",
+            "10000 warp instructions",
             "PTX line 1",
             "thread (0, 0, 0) of CTA (",
             "--max-instructions",

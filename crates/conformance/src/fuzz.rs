@@ -2,6 +2,9 @@
 
 use driver::problem::Source;
 use driver::{CompileOptions, Device, Dim, LaunchOptions, Module};
+use machine::front::Front;
+use machine::ports::CtaEnd;
+use machine::{Config, Cycle};
 
 /// Enough for any small kernel to end, and little enough to fuzz.
 const INSTRUCTIONS: u64 = 20_000;
@@ -62,6 +65,44 @@ pub fn run(image: driver::Image) {
         let args: Vec<&[u8]> = args.iter().map(Vec::as_slice).collect();
         // The outcome does not matter, only that there is one.
         let _ = module.launch(&device, name, dim, &args, &options);
+    }
+}
+
+/// Exchange points after which commands have done enough.
+const EXCHANGES: u32 = 300;
+
+/// Bytes as words of a push buffer: decoded, scheduled, and their CTAs placed on SMs that end each after a while.
+pub fn commands(bytes: &[u8]) {
+    let Ok(config) = Config::preset("tiny") else { return };
+    let words: Vec<u32> = bytes
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .take(config.host.push_buffer_words as usize)
+        .copied()
+        .map(u32::from_le_bytes)
+        .collect();
+    let mut front = Front::new(&config);
+    if front.submit(Cycle(0), &words).is_err() {
+        return;
+    }
+    let (mut until, mut running) = (Cycle(0), Vec::<CtaEnd>::new());
+    for _ in 0..EXCHANGES {
+        let next = running.iter().map(|end| end.at).chain(front.next_event()).min();
+        let Some(next) = next else { return };
+        until = until.later(next) + 1;
+        running.sort_by_key(|end| (end.at, end.sm, end.linear));
+        let ends: Vec<CtaEnd> = running.drain(..running.partition_point(|end| end.at < until)).collect();
+        let mut starts = Vec::new();
+        if front.advance(until, &ends, &mut starts).is_err() {
+            return;
+        }
+        running.extend(starts.iter().map(|s| CtaEnd {
+            at: s.at + 40 + s.linear % 100,
+            sm: s.sm,
+            launch: s.launch,
+            linear: s.linear,
+        }));
     }
 }
 

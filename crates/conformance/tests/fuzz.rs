@@ -1,7 +1,8 @@
 //! A bounded run of the fuzz targets on seeded mutations: no input may panic or hang.
 
-use conformance::fuzz::{Mutator, image, ptx_text, run};
+use conformance::fuzz::{Mutator, commands, image, ptx_text, run};
 use driver::{CompileOptions, Image, Source};
+use machine::command::{Caches, Command, Task};
 use std::path::Path;
 
 /// Mutations of each test; `FUZZ_ROUNDS` asks for more.
@@ -76,4 +77,36 @@ fn damaged_code() {
         }
     }
     assert!(ran * 4 > rounds(), "only {ran} of {} programs were valid", rounds());
+}
+
+#[test]
+fn damaged_commands() {
+    let task = |launch, ctas, threads| Task {
+        launch,
+        priority: launch as u8,
+        ctas,
+        threads,
+        registers: 32,
+        shared_bytes: 2048 * launch,
+        barriers: 1,
+    };
+    let mut words = Vec::new();
+    for command in [
+        Command::Invalidate(Caches::ALL),
+        Command::SetSharedSplit { bytes: 16 << 10 },
+        Command::Launch(task(0, 70, 128)),
+        Command::Launch(task(1, 9, 1024)),
+        Command::WaitForIdle,
+        Command::Notify { value: 1 },
+        Command::Launch(task(2, u64::MAX, 33)),
+        Command::Nop,
+    ] {
+        command.encode(&mut words);
+    }
+    let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+    commands(&bytes);
+    let mut mutator = Mutator::new(4);
+    for _ in 0..rounds() {
+        commands(&mutator.mutate(&bytes, &bytes));
+    }
 }

@@ -1,6 +1,8 @@
-//! A device: its memory.
+//! A device: its memory, and the machine that times its launches.
 
+use crate::timing::Machine;
 use simt::{Memory, MemoryError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What an H200 has.
 pub const MEMORY_BYTES: u64 = 141 << 30;
@@ -8,6 +10,7 @@ pub const MEMORY_BYTES: u64 = 141 << 30;
 /// A simulated GPU. Addresses are device addresses, the same on every run.
 pub struct Device {
     memory: Memory,
+    machine: Mutex<Machine>,
 }
 
 impl Device {
@@ -17,7 +20,7 @@ impl Device {
     }
 
     pub fn with_memory(bytes: u64) -> Result<Device, MemoryError> {
-        Ok(Device { memory: Memory::new(bytes)? })
+        Ok(Device { memory: Memory::new(bytes)?, machine: Mutex::default() })
     }
 
     pub fn memory(&self) -> &Memory {
@@ -35,7 +38,9 @@ impl Device {
 
     /// Copies to the device.
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), MemoryError> {
-        self.memory.write(address, bytes)
+        self.memory.write(address, bytes)?;
+        self.machine().written(address, bytes.len() as u64);
+        Ok(())
     }
 
     /// Copies from the device.
@@ -45,11 +50,20 @@ impl Device {
 
     /// Sets bytes.
     pub fn fill(&self, address: u64, count: u64, byte: u8) -> Result<(), MemoryError> {
-        self.memory.fill(address, count, byte)
+        self.memory.fill(address, count, byte)?;
+        self.machine().written(address, count);
+        Ok(())
     }
 
     /// Copies within the device; the ranges may overlap.
     pub fn copy(&self, to: u64, from: u64, count: u64) -> Result<(), MemoryError> {
-        self.memory.copy(to, from, count)
+        self.memory.copy(to, from, count)?;
+        self.machine().written(to, count);
+        Ok(())
+    }
+
+    /// What times this device's launches. A launch that panicked leaves nothing that the next one relies on.
+    pub(crate) fn machine(&self) -> MutexGuard<'_, Machine> {
+        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

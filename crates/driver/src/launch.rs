@@ -1,7 +1,9 @@
 //! What a launch is asked for, what it tells, and how it can end early.
 
 use crate::limits::Refusal;
+use crate::timing::Timing;
 use isa::Image;
+use machine::Report;
 use simt::{Access, Fault, FaultKind};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -36,16 +38,20 @@ pub struct LaunchOptions<'a> {
     pub print: Option<&'a (dyn Fn(&[u8]) + Sync)>,
     /// Host vectors to use; the widest there are where `None`.
     pub vectors: Option<simt::Isa>,
+    /// Runs the launch on the timed machine. The results are the same.
+    pub timing: Option<Timing<'a>>,
 }
 
 /// What a finished launch did.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct LaunchStats {
     /// Instructions executed, counted once a warp.
     pub warp_instructions: u64,
     /// Instructions executed, counted once an active thread.
     pub thread_instructions: u64,
     pub ctas: u64,
+    /// Where the launch was timed: its cycles, and where they went.
+    pub report: Option<Box<Report>>,
 }
 
 /// Why a launch did not finish.

@@ -18,6 +18,7 @@
 //! | [`compile`] | a program's bytes to an image |
 //! | [`config`] | configurations of the machine by name or from files |
 //! | [`device`], [`module`], [`launch`] | memory, loaded programs, launches and how they end |
+//! | [`timing`] | launches on the timed machine |
 //! | [`limits`] | what can be launched |
 //! | [`launch_file`], [`run`] | launch files and running them |
 //! | [`element`], [`init`], [`npy`], [`picture`], [`digest`] | element types, buffer contents, and results as files and summaries |
@@ -40,12 +41,15 @@ pub mod npy;
 pub mod picture;
 pub mod problem;
 pub mod run;
+pub mod timing;
 
 pub use compile::{CompileOptions, compile};
 pub use device::Device;
 pub use isa::{Image, Pc, image};
 pub use launch::{Dim, FaultReport, LaunchError, LaunchOptions, LaunchStats};
 pub use launch_file::LaunchFile;
+pub use machine::{self, Config, Report};
 pub use module::Module;
 pub use problem::{Problem, Problems, Source};
 pub use run::{RunError, Session};
+pub use timing::Timing;

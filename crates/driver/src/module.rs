@@ -62,6 +62,9 @@ impl Module {
         limits::check_shape(function, &dim).map_err(LaunchError::Refused)?;
         let params = limits::parameters(function, args).map_err(LaunchError::Refused)?;
         let shape = simt::Shape { dynamic_shared: dim.shared_bytes, ..simt::Shape::new(dim.grid, dim.block) };
+        if let Some(timing) = &options.timing {
+            return self.launch_timed(device, entry, &shape, &params, options, timing);
+        }
         let counter = AtomicU64::new(0);
         let done = options.done.unwrap_or(&counter);
         let run = simt::Options {
@@ -82,6 +85,7 @@ impl Module {
                 warp_instructions: stats.warp_instructions,
                 thread_instructions: stats.thread_instructions,
                 ctas: stats.ctas,
+                report: None,
             }),
             Err(simt::LaunchError::Fault(fault)) => {
                 Err(LaunchError::Fault(Box::new(FaultReport::new(entry, self.image(), &fault))))
@@ -100,7 +104,7 @@ impl Module {
     }
 
     /// Where a launch was: line, thread and CTA.
-    fn place(&self, at: Option<simt::Whereabouts>) -> Option<String> {
+    pub(crate) fn place(&self, at: Option<simt::Whereabouts>) -> Option<String> {
         let at = at?;
         let place = self.image().place(at.pc);
         let line = match (place.frames.first(), place.ptx_line) {

@@ -13,7 +13,7 @@ use crate::stall::{STALLS, StallCycles};
 use crate::units::{Cycle, SmId};
 use crate::workers::Workers;
 use isa::image::Image;
-use simt::{Launch, Memory};
+use simt::{Launch, Memory, Whereabouts};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -61,8 +61,10 @@ pub struct Timed {
 #[derive(Clone, Debug)]
 pub enum Stopped {
     Fault(Failure),
-    TooLong,
-    Cancelled,
+    /// [`RunOptions::max_instructions`] were executed; where a warp was then.
+    TooLong(Option<Whereabouts>),
+    /// [`RunOptions::cancel`] was set; where a warp was then.
+    Cancelled(Option<Whereabouts>),
     /// The machine cannot take it, in words.
     Refused(String),
     /// Nothing can happen any more; what the warps wait for, in words.
@@ -159,7 +161,7 @@ impl Ppu {
             threads: launch.threads(),
             registers: function.registers,
             shared_bytes: launch.shared_bytes,
-            barriers: 1,
+            barriers: function.barriers,
         };
         let occupancy = Occupancy::new(&self.config.sm, &task, 0);
         let start = self.now;
@@ -357,6 +359,12 @@ impl Run<'_, '_> {
         part.map_or_else(|| "no SM has a warp".to_owned(), |p| p.sm.waiting())
     }
 
+    /// Where the first of the CTAs that run is.
+    fn whereabouts(&self) -> Option<Whereabouts> {
+        let ctas = self.parts.iter().flat_map(|p| &p.work.ctas).filter(|cta| cta.is_used);
+        ctas.min_by_key(|cta| cta.linear)?.resident.whereabouts()
+    }
+
     /// No SM does anything, and nothing is under way.
     fn is_quiet(&self) -> bool {
         self.ends.is_empty()
@@ -373,12 +381,12 @@ impl Run<'_, '_> {
             done.store(cycles, Ordering::Relaxed);
         }
         if self.options.cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
-            return Err(Stopped::Cancelled);
+            return Err(Stopped::Cancelled(self.whereabouts()));
         }
         if let Some(limit) = self.options.max_instructions {
             let executed: u64 = self.parts.iter().map(|p| p.sm.issued()).sum();
             if executed > limit {
-                return Err(Stopped::TooLong);
+                return Err(Stopped::TooLong(self.whereabouts()));
             }
         }
         Ok(())

@@ -13,6 +13,7 @@ use crate::launch::Launch;
 use crate::log::{Answer, Log};
 use crate::memory::{Bounds, Memory};
 use crate::ops::atomic;
+use crate::runner::Whereabouts;
 use crate::special::{Place, Time};
 use crate::uop::{Flow, ROW, Uop};
 use crate::warp::{Env, SLICE, Warp};
@@ -114,6 +115,11 @@ impl<'l> Resident<'l> {
     pub fn cta(&self) -> &CtaState {
         // SAFETY: owned; nothing changes it while the resident is borrowed.
         unsafe { self.cta.as_ref() }
+    }
+
+    /// Where its first warp that has not ended is.
+    pub fn whereabouts(&self) -> Option<Whereabouts> {
+        self.warps.iter().find_map(|warp| warp.whereabouts(self.cta()))
     }
 
     /// Warps of the CTA.

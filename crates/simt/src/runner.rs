@@ -269,7 +269,8 @@ impl<'a> Shared<'a> {
                 Stop::Fault(fault) => return Pass::Error(LaunchError::Fault(fault)),
             }
             ran += warp.executed - before;
-            if let Some(error) = self.check(slot.linear, warp.executed - before, || warp.whereabouts(&env)) {
+            if let Some(error) = self.check(slot.linear, warp.executed - before, || warp.whereabouts(env.cta))
+            {
                 return Pass::Error(error);
             }
         }
@@ -426,13 +427,13 @@ impl Warp {
     }
 
     /// Where the warp is, by one of its threads.
-    fn whereabouts(&self, env: &Env) -> Option<Whereabouts> {
+    pub(crate) fn whereabouts(&self, cta: &CtaState) -> Option<Whereabouts> {
         let (pc, mask) = match self.pc() {
             Some(pc) => (pc, self.active()),
             None => self.waiting()?,
         };
-        let thread = crate::special::thread(env.cta.block, 32 * self.lanes.warp + mask.trailing_zeros());
-        Some(Whereabouts { pc, cta: env.cta.index, thread })
+        let thread = crate::special::thread(cta.block, 32 * self.lanes.warp + mask.trailing_zeros());
+        Some(Whereabouts { pc, cta: cta.index, thread })
     }
 
     /// The fault of a warp that waits for ever.

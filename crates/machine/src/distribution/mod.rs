@@ -25,26 +25,27 @@ fn parts(cycles: f64) -> u64 {
     (cycles.max(0.0) * FRACTION as f64).round() as u64
 }
 
-/// A task that does not fit.
+/// Why a task cannot be run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TooLarge {
-    pub launch: u32,
-    /// What an SM has too little of.
-    pub limiter: Limiter,
+pub enum TaskError {
+    /// One of its CTAs needs more than an SM has.
+    TooLarge { limiter: Limiter },
+    /// A launch of that number runs.
+    Duplicate { launch: u32 },
 }
 
-impl std::fmt::Display for TooLarge {
+impl std::fmt::Display for TaskError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "one CTA of launch {} does not fit an SM: it has too few {}",
-            self.launch,
-            self.limiter.name()
-        )
+        match self {
+            TaskError::TooLarge { limiter } => {
+                write!(f, "one CTA needs more {} than an SM has", limiter.name())
+            }
+            TaskError::Duplicate { launch } => write!(f, "launch {launch} is running already"),
+        }
     }
 }
 
-impl std::error::Error for TooLarge {}
+impl std::error::Error for TaskError {}
 
 /// What is free on an SM, as far as work distribution knows.
 #[derive(Clone, Debug)]
@@ -196,11 +197,14 @@ impl Distribution {
     }
 
     /// Takes a task at `now`.
-    pub fn add(&mut self, now: Cycle, scheduled: &Scheduled) -> Result<(), TooLarge> {
+    pub fn add(&mut self, now: Cycle, scheduled: &Scheduled) -> Result<(), TaskError> {
         let task = scheduled.task;
         let occupancy = Occupancy::new(&self.sm, &task, scheduled.split);
         if occupancy.ctas_per_sm == 0 {
-            return Err(TooLarge { launch: task.launch, limiter: occupancy.limiter });
+            return Err(TaskError::TooLarge { limiter: occupancy.limiter });
+        }
+        if self.occupancy(task.launch).is_some() {
+            return Err(TaskError::Duplicate { launch: task.launch });
         }
         let running = Running {
             task,

@@ -3,7 +3,7 @@
 use crate::Config;
 use crate::command::{Caches, CommandError};
 use crate::compute_scheduler::ComputeScheduler;
-use crate::distribution::{Distribution, Occupancy, TooLarge};
+use crate::distribution::{Distribution, Occupancy, TaskError};
 use crate::front_end::{Effect, FrontEnd};
 use crate::host::{Full, HostInterface};
 use crate::io::Io;
@@ -15,14 +15,14 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FrontError {
     Command(CommandError),
-    TooLarge(TooLarge),
+    Task(TaskError),
 }
 
 impl fmt::Display for FrontError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FrontError::Command(error) => error.fmt(f),
-            FrontError::TooLarge(error) => error.fmt(f),
+            FrontError::Task(error) => error.fmt(f),
         }
     }
 }
@@ -72,10 +72,10 @@ pub(crate) fn check(config: &Config, check: &mut crate::config::Checks) {
     let slot = u64::from(d.start_latency) + u64::from(d.end_latency);
     check.that(
         "distribution.start_latency",
-        slot >= u64::from(config.quantum),
+        slot > u64::from(config.quantum),
         format!("and `end_latency` are {slot} cycles together"),
         format!(
-            "at least {}, the quantum: a CTA must not start before its place is known to be free",
+            "more than {}, the quantum: a CTA must not start before its place is known to be free",
             config.quantum
         ),
     );
@@ -127,8 +127,8 @@ impl Front {
 
     /// Does what can be known at the exchange point `until`: all that happens before the ends of CTAs that are still to
     /// come can be felt. `ends` are those before `until` since the last call, in the order (cycle, SM). The CTAs that
-    /// start are appended to `starts`; none starts before `until`, as long as exchange points are at most a quantum
-    /// apart or no farther than [`Front::next_event`].
+    /// start are appended to `starts`; none starts before `until`, as long as `until` is at most a quantum after the
+    /// exchange point before it or after [`Front::next_event`].
     pub fn advance(
         &mut self,
         until: Cycle,
@@ -193,7 +193,7 @@ impl Front {
             },
             Stage::Scheduler => {
                 if let Some(scheduled) = self.scheduler.take(at) {
-                    self.distribution.add(at, &scheduled).map_err(FrontError::TooLarge)?;
+                    self.distribution.add(at, &scheduled).map_err(FrontError::Task)?;
                 }
             }
             Stage::Distribution => self.distribution.step(at, starts),

@@ -159,13 +159,18 @@ fn what_cannot_run_is_an_error() {
     let mut front = Front::new(&config);
     let big = Task { shared_bytes: config.sm.l1_shared_bytes + 1, ..task(3, 1, 32) };
     front.submit(Cycle(0), &words(&[Command::Launch(big)])).expect("room");
-    let error = FrontError::TooLarge(TooLarge { launch: 3, limiter: Limiter::SharedMemory });
+    let error = FrontError::Task(TaskError::TooLarge { limiter: Limiter::SharedMemory });
     assert_eq!(run(&mut front, 16, |_| 1), Err(error));
 
     let mut front = Front::new(&config);
     front.submit(Cycle(0), &[0xff00_0000]).expect("room");
     let error = FrontError::Command(CommandError::UnknownMethod { header: 0xff00_0000 });
     assert_eq!(run(&mut front, 16, |_| 1), Err(error));
+
+    let mut front = Front::new(&config);
+    let twice = words(&[Command::Launch(task(3, 5, 32)), Command::Launch(task(3, 1, 32))]);
+    front.submit(Cycle(0), &twice).expect("room");
+    assert_eq!(run(&mut front, 16, |_| 1000), Err(FrontError::Task(TaskError::Duplicate { launch: 3 })));
 
     let mut front = Front::new(&config);
     assert!(front.submit(Cycle(0), &vec![0; config.host.push_buffer_words as usize + 1]).is_err());

@@ -1,0 +1,163 @@
+//! Launches on the timed machine: one machine a device, whose caches stay as launches and copies leave them.
+
+use crate::device::Device;
+use crate::launch::{FaultReport, LaunchError, LaunchOptions, LaunchStats};
+use crate::limits::{Part, Refusal};
+use crate::module::Module;
+use machine::ppu::{Ppu, RunOptions, Stopped};
+use machine::report::Shape;
+use machine::{Config, Report};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How to time a launch.
+#[derive(Clone, Copy)]
+pub struct Timing<'a> {
+    /// The machine. A device keeps it from launch to launch while the configuration stays the same.
+    pub config: &'a Config,
+    /// Empties the caches first, as a profiler does.
+    pub cold: bool,
+    /// Told the simulated cycles so far.
+    pub cycles: Option<&'a AtomicU64>,
+}
+
+/// Copies that are remembered for a machine that does not exist yet. Those before them are long out of its caches.
+const REMEMBERED: usize = 256;
+
+/// What times the launches of a device.
+#[derive(Default)]
+pub struct Machine {
+    ppu: Option<Ppu>,
+    /// Address and bytes of what the host wrote while there was no machine, neighbours put together.
+    written: VecDeque<(u64, u64)>,
+}
+
+impl Machine {
+    /// The host wrote to device memory.
+    pub(crate) fn written(&mut self, address: u64, bytes: u64) {
+        if let Some(ppu) = &mut self.ppu {
+            ppu.host_write(address, bytes);
+            return;
+        }
+        if let Some((start, length)) = self.written.back_mut()
+            && *start + *length == address
+        {
+            *length += bytes;
+            return;
+        }
+        if self.written.len() == REMEMBERED {
+            self.written.pop_front();
+        }
+        self.written.push_back((address, bytes));
+    }
+
+    /// The machine of a configuration: the one there is, or a new one.
+    fn ppu(&mut self, config: &Config) -> Ppu {
+        match self.ppu.take() {
+            Some(ppu) if ppu.config() == config => ppu,
+            _ => {
+                let mut ppu = Ppu::new(config.clone());
+                self.written.drain(..).for_each(|(address, bytes)| ppu.host_write(address, bytes));
+                ppu
+            }
+        }
+    }
+}
+
+impl Module {
+    /// Runs a checked launch on the timed machine.
+    pub(crate) fn launch_timed(
+        &self,
+        device: &Device,
+        entry: &str,
+        shape: &simt::Shape,
+        params: &[u8],
+        options: &LaunchOptions<'_>,
+        timing: &Timing<'_>,
+    ) -> Result<LaunchStats, LaunchError> {
+        let engine = |e: simt::LaunchError| LaunchError::Engine(format!("kernel {entry}: {e}"));
+        let program = self.program();
+        let kernel = program
+            .kernel(entry, options.vectors.unwrap_or_else(simt::Isa::best))
+            .ok_or_else(|| engine(simt::LaunchError::NoEntry(entry.to_owned())))?;
+        let launch = simt::Launch::new(program, kernel, shape, params, device.memory()).map_err(engine)?;
+        let all = || std::thread::available_parallelism().map_or(1, usize::from);
+        let counter = AtomicU64::new(0);
+        let done = options.done.unwrap_or(&counter);
+        let run = RunOptions {
+            threads: if options.threads == 0 { all() } else { options.threads },
+            max_instructions: options.max_instructions,
+            cancel: options.cancel,
+            cycles_done: timing.cycles,
+            ctas_done: Some(done),
+            print: options.print,
+        };
+        let mut machine = device.machine();
+        let mut ppu = machine.ppu(timing.config);
+        if timing.cold {
+            ppu.flush();
+        }
+        match ppu.launch(&launch, self.image(), device.memory(), &run) {
+            Ok(timed) => {
+                machine.ppu = Some(ppu);
+                let shape = Shape {
+                    ctas: launch.ctas(),
+                    threads: launch.threads(),
+                    registers: launch.kernel().function().registers,
+                    shared_bytes: launch.shared_bytes,
+                };
+                let report = Report::new(
+                    timing.config,
+                    shape,
+                    timed.cycles,
+                    timed.counters,
+                    timed.stalls,
+                    timed.occupancy,
+                );
+                Ok(LaunchStats {
+                    warp_instructions: report.counters.warp_instructions,
+                    thread_instructions: report.counters.thread_instructions,
+                    ctas: launch.ctas(),
+                    report: Some(Box::new(report)),
+                })
+            }
+            // What a launch leaves behind when it is stopped is not used again.
+            Err(stopped) => Err(self.stopped(entry, stopped, options, &launch, done)),
+        }
+    }
+
+    fn stopped(
+        &self,
+        entry: &str,
+        stopped: Stopped,
+        options: &LaunchOptions<'_>,
+        launch: &simt::Launch,
+        done: &AtomicU64,
+    ) -> LaunchError {
+        let kernel = entry.to_owned();
+        match stopped {
+            Stopped::Fault(failure) => {
+                LaunchError::Fault(Box::new(FaultReport::new(entry, self.image(), &failure.fault)))
+            }
+            Stopped::TooLong(at) => LaunchError::TooManyInstructions {
+                kernel,
+                limit: options.max_instructions.unwrap_or(u64::MAX),
+                place: self.place(at),
+            },
+            Stopped::Cancelled(at) => LaunchError::Cancelled {
+                kernel,
+                ctas_done: done.load(Ordering::Relaxed),
+                ctas: launch.ctas(),
+                place: self.place(at),
+            },
+            Stopped::Refused(message) => LaunchError::Refused(Refusal {
+                part: Part::Block,
+                message: format!("the machine cannot run kernel {entry}: {message}"),
+                help: "use smaller CTAs or another configuration".into(),
+            }),
+            Stopped::Stuck(why) => {
+                LaunchError::Engine(format!("kernel {entry}: nothing can go on any more: {why}"))
+            }
+        }
+    }
+}
