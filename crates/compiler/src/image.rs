@@ -145,7 +145,7 @@ fn function(
     let allocation = if options.opt_level > 0 {
         schedule::schedule_and_allocate(&mut mir, limit)
     } else {
-        allocate::assign(&mut mir, limit, 0)
+        allocate::assign(&mut mir, limit, allocate::Choice::Lowest)
     };
     let allocation = allocation.map_err(|e| CompileError::at(m, f, f.loc, e))?;
     if cfg!(debug_assertions)

@@ -1,5 +1,6 @@
 //! Gives out registers.
 
+use super::Choice;
 use super::liveness::Live;
 use crate::clobbers::Clobbers;
 use crate::mir::{Class, MFunction, MInst, VReg};
@@ -21,8 +22,7 @@ struct Assigner<'a> {
     avoid: Vec<Option<Clobbers>>,
     /// By instruction: reads its registers some time after it was issued.
     reads_late: Vec<bool>,
-    /// Registers below this one are left alone for a while after an instruction that reads late.
-    rested: usize,
+    choice: Choice,
 }
 
 /// Instructions for which a register that a memory instruction read is left alone, where there is another: one that wrote it
@@ -30,12 +30,11 @@ struct Assigner<'a> {
 const REST: u32 = 11;
 
 /// Registers by virtual register, or what must be spilled. `short` registers cannot be spilled.
-/// Registers below `rested` are given out in turn rather than the lowest first where memory instructions read them.
 pub fn assign(
     f: &MFunction,
     live: &Live,
     limit: u32,
-    rested: u32,
+    choice: Choice,
     short: &[bool],
 ) -> Result<Vec<u8>, Vec<VReg>> {
     let limit = limit.min(isa::Reg::COUNT as u32) as usize;
@@ -49,7 +48,7 @@ pub fn assign(
         hints: hints(f),
         avoid: vec![None; f.classes.len()],
         reads_late: reads_late(f),
-        rested: rested.min(limit as u32) as usize,
+        choice,
     };
     let mut order: Vec<(u32, VReg)> = Vec::new();
     for n in 0..f.classes.len() {
@@ -222,10 +221,31 @@ impl Assigner<'_> {
             }
         }
         let fits = |at: &usize| self.fits(r, *at);
+        let size = self.file(r).len();
+        let among = |count: u32| (0..size.min(count as usize)).step_by(step).filter(fits);
         let is_general = matches!(self.f.class(r), Class::Word | Class::Pair | Class::Quad);
-        let rested = if is_general { self.rested } else { 0 };
-        let found = (0..rested).step_by(step).filter(fits).find(|&at| self.is_rested(r, at));
-        found.or_else(|| (0..self.file(r).len()).step_by(step).find(fits)).map(|at| at as u8)
+        let found = match self.choice {
+            Choice::Rested(count) if is_general => among(count).find(|&at| self.is_rested(r, at)),
+            // The first of those with the most neighbours.
+            Choice::Snug(count) if is_general => {
+                among(count).min_by_key(|&at| std::cmp::Reverse(self.neighbours(r, at)))
+            }
+            _ => None,
+        };
+        found.or_else(|| (0..size).step_by(step).find(fits)).map(|at| at as u8)
+    }
+
+    /// Registers of the aligned four around a place that others have while `r` lives.
+    fn neighbours(&self, r: VReg, at: usize) -> usize {
+        let units = self.live.units(self.f, r);
+        let four = at / 4 * 4..(at / 4 * 4 + 4).min(self.general.len());
+        let others = four.filter(|n| !(at..at + units.len()).contains(n));
+        let is_taken = |n: &usize| {
+            units.clone().flat_map(|u| &self.live.ranges[u]).any(|&(from, to)| {
+                self.general[*n].range(..to).next_back().is_some_and(|(_, &(end, _))| end > from)
+            })
+        };
+        others.filter(is_taken).count()
     }
 
     fn place(&mut self, r: VReg, at: u8) {

@@ -33,14 +33,23 @@ pub fn merge_copies(f: &mut MFunction) {
     coalesce::coalesce(f, &mut live);
 }
 
-/// Gives every virtual register of `f`, whose copies are merged, a physical one; `limit` general registers may be used. Up to
-/// `rested` of them are taken where a lower one would have to wait for a memory instruction that reads it.
-pub fn assign(f: &mut MFunction, limit: u32, rested: u32) -> Result<Allocation, String> {
+/// Which of the free registers is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Choice {
+    Lowest,
+    /// Of so many registers the lowest that does not have to wait for a memory instruction that reads it.
+    Rested(u32),
+    /// Of so many registers one whose neighbours are taken, so that aligned fours stay free for vectors.
+    Snug(u32),
+}
+
+/// Gives every virtual register of `f`, whose copies are merged, a physical one; `limit` general registers may be used.
+pub fn assign(f: &mut MFunction, limit: u32, choice: Choice) -> Result<Allocation, String> {
     // Registers made by spilling live for one instruction, so every round removes long ranges; a few are enough.
     let mut short = vec![false; f.classes.len()];
     for _ in 0..64 {
         let live = liveness::analyse(f);
-        match assign::assign(f, &live, limit, rested, &short) {
+        match assign::assign(f, &live, limit, choice, &short) {
             Ok(registers) => {
                 let count = count_registers(f, &registers);
                 return Ok(Allocation { registers, frame_bytes: f.frame_bytes.next_multiple_of(16), count });

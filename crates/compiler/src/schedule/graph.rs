@@ -5,7 +5,7 @@
 //! are apart where their offsets say so.
 
 use super::effects::{Spaces, Touches, access_bytes};
-use super::latency::latency;
+use super::latency::{Need, latency, reading};
 use crate::mir::{Class, MFunction, MInst, MSrc, Sub, VReg};
 use smallvec::SmallVec;
 
@@ -212,10 +212,17 @@ impl Builder {
             let first_edge = graph.edges.len();
             let access = Access { node: n, touches, address: self.address(units, i, touches) };
             let edges = &mut graph.edges;
+            let guard = i.guard.reg.map(|p| units.all_of(p));
             units.for_each_read(i, |u| {
                 let writer = self.last_write[u as usize];
+                let need = match units.file[u as usize] {
+                    File::Preds if guard.as_ref().is_some_and(|g| g.contains(&u)) => Need::Guard,
+                    File::Preds => Need::Predicate,
+                    _ => Need::Register,
+                };
                 if writer != NOBODY {
-                    edges.push(Edge { from: writer, cycles: latency(insts[writer as usize].op()) });
+                    let cycles = latency(&insts[writer as usize], i.op(), need);
+                    edges.push(Edge { from: writer, cycles });
                 }
             });
             if touches.is_memory() {
@@ -232,7 +239,8 @@ impl Builder {
                 if self.last_write[u] != NOBODY {
                     edges.push(Edge { from: self.last_write[u], cycles: 1 });
                 }
-                edges.extend(self.readers[u].drain(..).map(|from| Edge { from, cycles: 1 }));
+                let behind = |from: u32| Edge { from, cycles: reading(insts[from as usize].op()) };
+                edges.extend(self.readers[u].drain(..).map(behind));
             });
             self.note(units, i, n);
             dedup(&mut graph.edges, first_edge);

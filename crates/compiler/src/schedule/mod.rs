@@ -5,9 +5,13 @@
 //! | [`latency`] | cycles until a result can be read |
 //! | [`effects`] | what keeps instructions in order beyond registers |
 //! | [`graph`] | dependences |
-//! | [`order`] | the list scheduler |
+//! | [`order`] | list scheduling from the end: few registers |
+//! | [`plan`], [`forward`] | list scheduling from the start, cycle by cycle: short waits |
 //! | [`verify`] | a check that an order computes the same |
 //! | [`reuse`] | operands that the register-file cache keeps |
+//!
+//! Several orders are found for a region, from its end and from its start, within fewer and more registers; that with the
+//! fewest cycles for one warp is taken, where a register counts as two.
 //!
 //! The scheduler runs on virtual registers after copies were merged, so that no order it finds brings a copy back. It may use
 //! as many registers as leave the SM full of warps, which is what NVIDIA's assembler does; a function that needs more as it
@@ -15,17 +19,21 @@
 //! source order stays.
 
 mod effects;
+mod forward;
 mod graph;
 mod latency;
 mod order;
+mod plan;
 pub mod reuse;
 mod verify;
 
-use crate::allocate::{self, Allocation, Live};
+use crate::allocate::{self, Allocation, Choice, Live};
 use crate::mir::{MBlock, MFunction, MInst, MTerm, VReg};
+use forward::Budget;
 use graph::{Builder, Units};
 use isa::Op;
 use order::{Living, Pressure};
+use plan::Planner;
 
 /// Registers a thread may have for an SM to hold all the warps it can: 65,536 for 2,048 threads.
 const FULL_OCCUPANCY: u32 = 32;
@@ -33,9 +41,17 @@ const FULL_OCCUPANCY: u32 = 32;
 const STEP: u32 = 8;
 /// One predicate stays for what allocation may need.
 const PREDICATES: i32 = isa::Pred::COUNT as i32 - 1;
-/// What is tried, in turn: registers held back from the scheduler, since pairs and quads leave gaps, and whether registers
-/// rest after memory instructions.
-const ATTEMPTS: [(u32, bool); 4] = [(1, true), (1, false), (4, false), (8, false)];
+/// What is tried, in turn: registers held back from the scheduler, since pairs and quads leave gaps, and how registers are
+/// chosen for its order.
+const ATTEMPTS: [(u32, fn(u32) -> Choice); 7] = [
+    (1, Choice::Rested),
+    (1, |_| Choice::Lowest),
+    (1, Choice::Snug),
+    (2, Choice::Snug),
+    (4, |_| Choice::Lowest),
+    (4, Choice::Snug),
+    (8, |_| Choice::Lowest),
+];
 
 /// Schedules and allocates a function whose copies are merged; `limit` general registers may be used.
 pub fn schedule_and_allocate(f: &mut MFunction, limit: u32) -> Result<Allocation, String> {
@@ -45,23 +61,23 @@ pub fn schedule_and_allocate(f: &mut MFunction, limit: u32) -> Result<Allocation
     let needed = source_pressure(&source, &outs).registers.max(0) as u32;
     let step = needed.max(FULL_OCCUPANCY).next_multiple_of(STEP).min(limit);
     let mut last = None;
-    for (held_back, rests) in ATTEMPTS {
+    for (held_back, choice) in ATTEMPTS {
         if last != Some(held_back) {
             *f = source.clone();
-            let registers = step.min(FULL_OCCUPANCY).saturating_sub(held_back) as i32;
+            let registers = step.saturating_sub(held_back) as i32;
             schedule(f, &outs, Pressure { registers, preds: PREDICATES });
             last = Some(held_back);
         }
         let unspilled = f.classes.len();
         let mut attempt = f.clone();
-        let allocation = allocate::assign(&mut attempt, limit, if rests { step } else { 0 })?;
+        let allocation = allocate::assign(&mut attempt, limit, choice(step))?;
         if attempt.classes.len() == unspilled && allocation.count <= step {
             *f = attempt;
             return Ok(allocation);
         }
     }
     *f = source;
-    allocate::assign(f, limit, 0)
+    allocate::assign(f, limit, Choice::Lowest)
 }
 
 /// What lives at the end of each block, in units.
@@ -116,66 +132,119 @@ fn source_pressure(f: &MFunction, outs: &[Vec<u32>]) -> Pressure {
     most
 }
 
-/// Schedules every block; says whether anything moved.
-fn schedule(f: &mut MFunction, outs: &[Vec<u32>], limit: Pressure) -> bool {
+/// What schedules the regions of a function.
+struct Scheduler {
+    units: Units,
+    builder: Builder,
+    planner: Planner,
+    living: Living,
+    limit: Pressure,
+}
+
+/// Schedules every block.
+fn schedule(f: &mut MFunction, outs: &[Vec<u32>], limit: Pressure) {
     let units = Units::new(f);
-    let mut builder = Builder::new(&units);
-    let mut living = Living::new(&units);
-    let mut changed = false;
+    let mut s = Scheduler {
+        builder: Builder::new(&units),
+        planner: Planner::new(&units),
+        living: Living::new(&units),
+        units,
+        limit,
+    };
     for (b, out) in outs.iter().enumerate() {
         // Values that are handed over are made near the registers they go to; another order could cost copies.
         if f.blocks[b].insts.iter().any(|i| effects::is_tied(f, i)) {
             continue;
         }
         let block = &mut f.blocks[b];
-        start_at_end(&units, &mut living, block, out);
+        start_at_end(&s.units, &mut s.living, block, out);
+        let mut branch = match &block.term {
+            MTerm::Branch { cond, .. } => cond.reg.map(|p| s.units.all_of(p).start),
+            _ => None,
+        };
         let mut end = block.insts.len();
         while end > 0 {
             let start = block.insts[..end].iter().rposition(effects::is_fence).map_or(0, |n| n + 1);
             let region = &mut block.insts[start..end];
-            if let Some(order) = find_order(&units, &mut builder, &mut living, region, limit) {
+            if let Some(order) = s.find_order(region, branch.take()) {
                 if cfg!(debug_assertions) {
-                    verify::verify(&units, region, &order);
+                    verify::verify(&s.units, region, &order);
                 }
                 rearrange(region, &order);
-                changed = true;
             }
             end = start.saturating_sub(1);
             // The fence above the region.
-            living.pass(&units, &block.insts[end..start]);
+            s.living.pass(&s.units, &block.insts[end..start]);
         }
     }
-    changed
 }
 
-/// An order for a region in which no more lives than may, or than does as it stands; `None` where it may stay. `living` moves
-/// above the region.
-fn find_order(
-    units: &Units,
-    builder: &mut Builder,
-    living: &mut Living,
-    region: &[MInst],
-    limit: Pressure,
-) -> Option<Vec<usize>> {
-    let below = living.save();
-    let most = living.pass(units, region);
-    if region.len() < 2 {
-        return None;
-    }
-    let allowed = most.max(limit);
-    let graph = builder.build(units, region);
-    for held_back in [0, 3, 6] {
-        let soft = Pressure { registers: limit.registers - held_back, ..limit };
-        living.restart(units, below.iter().copied());
-        let (mut order, most) = order::order(units, &graph, living, soft);
-        if most.fits(allowed) {
-            order.reverse();
-            let moved = order.iter().enumerate().any(|(n, &from)| n != from);
-            return moved.then_some(order);
+/// Instructions of a region from which on only one budget is tried.
+const LONG: usize = 2000;
+
+/// Cycles of a region that a register is worth: it is one warp's time against the room for other warps.
+const CYCLES_A_REGISTER: u32 = 2;
+
+impl Scheduler {
+    /// The best order of a region in which no more lives than may, or than does as it stands; `None` where it may stay. What
+    /// lives moves above the region.
+    fn find_order(&mut self, region: &[MInst], branch: Option<u32>) -> Option<Vec<usize>> {
+        let Scheduler { units, living, limit, .. } = self;
+        let below = living.save();
+        let source = living.pass(units, region);
+        if region.len() < 2 {
+            return None;
         }
+        let above = living.now;
+        let allowed = source.max(*limit);
+        let graph = self.builder.build(units, region);
+        let plan = self.planner.plan(units, &graph, region, &below, branch);
+        let score = |cycles: u32, most: Pressure| cycles + CYCLES_A_REGISTER * most.registers.max(0) as u32;
+        let mut best = None;
+        for held_back in [0, 3, 6] {
+            let soft = Pressure { registers: limit.registers - held_back, ..*limit };
+            living.restart(units, below.iter().copied());
+            let (mut order, most) = order::order(units, &graph, living, soft);
+            if most.fits(allowed) {
+                order.reverse();
+                let cycles = plan.cycles(order.iter().copied());
+                best = Some((score(cycles, most), cycles, order));
+                break;
+            }
+        }
+        // Nothing is shorter than the longest way through it, or than its instructions one after the other.
+        let shortest = plan.height.iter().copied().max().unwrap_or(0).max(region.len() as u32);
+        let tried = if region.len() > LONG { 1 } else { usize::MAX };
+        for budget in budgets(source, *limit).into_iter().take(tried) {
+            if best.as_ref().is_some_and(|b| b.1 <= shortest + shortest / 32) {
+                break;
+            }
+            let order = forward::order(&plan, above, budget);
+            living.restart(units, below.iter().copied());
+            let most = living.pass_nodes(units, &graph, order.iter().rev().copied());
+            let cycles = plan.cycles(order.iter().copied());
+            let score = score(cycles, most);
+            if most.fits(allowed) && best.as_ref().is_none_or(|b| score < b.0) {
+                best = Some((score, cycles, order));
+            }
+        }
+        // Whatever the order, the same lives above the region.
+        best.map(|b| b.2).filter(|order| order.iter().enumerate().any(|(n, &from)| n != from))
     }
-    // Whatever the order, the same lives above the region.
-    None
+}
+
+/// What forward scheduling is tried with, from few registers to all, and with fewer and fewer of them kept from loads.
+fn budgets(source: Pressure, limit: Pressure) -> [Budget; 6] {
+    let budget = |registers: i32, reserve: i32| Budget { most: Pressure { registers, ..limit }, reserve };
+    let (most, least) = (limit.registers, source.registers.min(limit.registers));
+    [
+        budget(most - 2, 5),
+        budget(least, 2),
+        budget((most + least) / 2, 3),
+        budget(most, 8),
+        budget(most, 5),
+        budget(most, 2),
+    ]
 }
 
 /// Puts instruction `order[n]` at place `n`.

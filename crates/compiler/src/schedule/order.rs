@@ -22,8 +22,8 @@ impl Pressure {
         Pressure { registers: self.registers.max(other.registers), preds: self.preds.max(other.preds) }
     }
 
-    fn count(&mut self, units: &Units, u: u32, by: i32) {
-        match units.file[u as usize] {
+    pub fn count(&mut self, file: File, by: i32) {
+        match file {
             File::General => self.registers += by,
             File::Preds => self.preds += by,
             File::Other => {}
@@ -34,7 +34,7 @@ impl Pressure {
         self.registers <= limit.registers && self.preds <= limit.preds
     }
 
-    fn plus(self, other: Pressure) -> Pressure {
+    pub fn plus(self, other: Pressure) -> Pressure {
         Pressure { registers: self.registers + other.registers, preds: self.preds + other.preds }
     }
 
@@ -67,13 +67,13 @@ impl Living {
     pub fn open(&mut self, units: &Units, u: u32) {
         if !std::mem::replace(&mut self.lives[u as usize], true) {
             self.members.push(u);
-            self.now.count(units, u, 1);
+            self.now.count(units.file[u as usize], 1);
         }
     }
 
     pub fn close(&mut self, units: &Units, u: u32) {
         if std::mem::replace(&mut self.lives[u as usize], false) {
-            self.now.count(units, u, -1);
+            self.now.count(units.file[u as usize], -1);
         }
     }
 
@@ -97,6 +97,21 @@ impl Living {
         most
     }
 
+    /// Moves above the instructions of a graph, which come from the last to the first; the most that lived on the way.
+    pub fn pass_nodes(
+        &mut self,
+        units: &Units,
+        graph: &Graph,
+        nodes: impl Iterator<Item = usize>,
+    ) -> Pressure {
+        let mut most = self.now;
+        for n in nodes {
+            self.pass_node(units, graph, n);
+            most = most.max(self.now);
+        }
+        most
+    }
+
     /// Moves above an instruction of a graph.
     fn pass_node(&mut self, units: &Units, graph: &Graph, n: usize) {
         let (made, read) = graph.made_and_read(n);
@@ -109,10 +124,10 @@ impl Living {
         let (made, read) = graph.made_and_read(n);
         let mut change = Pressure::default();
         for &u in made.iter().filter(|&&u| self.lives[u as usize]) {
-            change.count(units, u, -1);
+            change.count(units.file[u as usize], -1);
         }
         for &u in read.iter().filter(|&&u| !self.lives[u as usize] || made.contains(&u)) {
-            change.count(units, u, 1);
+            change.count(units.file[u as usize], 1);
         }
         change
     }
