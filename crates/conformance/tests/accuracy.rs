@@ -7,8 +7,8 @@ use std::path::Path;
 
 /// What holds at present, with a little room: mean absolute error of cycles, in per cent, and in per cent of the mean
 /// measured launch.
-const MAPE: f64 = 25.0;
-const OF_MEAN: f64 = 65.0;
+const MAPE: f64 = 15.0;
+const OF_MEAN: f64 = 20.0;
 /// Kernels, of 14, that each counter agrees on, in the order of [`counters::COUNTERS`].
 const AGREE: [usize; counters::COUNTERS.len()] = [13, 13, 10, 8, 3, 13, 5, 10];
 

@@ -162,3 +162,24 @@ fn a_cta_that_no_sm_can_hold_is_refused() {
     let Err(LaunchError::Refused(refusal)) = ended else { panic!("{ended:?}") };
     assert!(refusal.message.ends_with("one CTA needs more shared memory than an SM has"), "{refusal}");
 }
+
+#[test]
+fn several_processors_work_side_by_side() {
+    let cycles = |name: &str| {
+        let config = Config::preset(name).expect("a preset");
+        let setup = set_up();
+        write(&setup.0, setup.2);
+        let report = launch(&setup, "scale", &timed(&config, false)).expect("runs").report.expect("a report");
+        (report.cycles, result(&setup))
+    };
+    // One host, four devices, two of them alike: each has its memory, push buffer and caches.
+    let names = ["tiny", "h200", "tiny", "classic"];
+    let alone: Vec<_> = names.iter().map(|name| cycles(name)).collect();
+    let together: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = names.iter().map(|name| scope.spawn(|| cycles(name))).collect();
+        threads.into_iter().map(|t| t.join().expect("a run")).collect()
+    });
+    assert_eq!(alone, together);
+    assert_eq!(alone[0], alone[2]);
+    assert_ne!(alone[0].0, alone[1].0);
+}

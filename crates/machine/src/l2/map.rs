@@ -15,11 +15,14 @@ pub struct Place {
     pub position: u64,
 }
 
-/// How addresses are spread. Neighbouring lines go to different pairs, each pair once in a group of lines; groups are
-/// turned against each other by a hash, so that strides do not meet one pair again and again.
+/// How addresses are spread, as measured on an H200: a page of 4 KB lies in one half, on a few slices of it, two
+/// neighbouring lines on each in turn; the pages of a block go to all groups of slices of both halves, each once. A hash
+/// turns blocks against each other, so that strides do not meet one slice again and again.
 #[derive(Clone, Copy, Debug)]
 pub struct Map {
-    pairs: u64,
+    /// Slices of a page, as a shift, and groups of so many slices in a half.
+    spread: u32,
+    groups: u64,
     halves: u32,
     /// Lines with one home half, as a shift.
     home_shift: u32,
@@ -28,6 +31,9 @@ pub struct Map {
     channels_per_half: u32,
 }
 
+/// Bits of a line's number that say which of its page's slices it is on, the first ones first.
+const SLICE_BITS: [u32; 3] = [1, 3, 4];
+
 /// Spreads a number's bits over all of the result (the finishing step of splitmix64).
 #[inline(always)]
 fn mix(n: u64) -> u64 {
@@ -35,21 +41,36 @@ fn mix(n: u64) -> u64 {
     n ^ (n >> 27)
 }
 
+/// A line's place in its page and block.
+struct Split {
+    /// Number of the block of pages, and of the page in it.
+    block: u64,
+    page: u64,
+    /// Which of the page's slices, and which of the page's lines there.
+    slice: u64,
+    index: u64,
+}
+
 impl Map {
     pub fn new(l2: &super::Spec, dram: &crate::dram::Spec) -> Map {
         let halves = l2.halves.clamp(1, 2);
         let pairs = (l2.slices / halves).max(1);
+        let home_shift = (u64::from(l2.home_bytes) / LINE).max(1).ilog2();
+        // Pages that are too small have fewer bits to choose by.
+        let most = SLICE_BITS.iter().filter(|&&b| b < home_shift).count() as u32;
+        let spread = pairs.trailing_zeros().min(most);
         Map {
-            pairs: u64::from(pairs),
+            spread,
+            groups: u64::from(pairs >> spread),
             halves,
-            home_shift: (u64::from(l2.home_bytes) / LINE).max(1).ilog2(),
+            home_shift,
             set_shift: l2.sets.max(1).ilog2(),
             channels_per_half: (dram.channels / (pairs * halves)).max(1),
         }
     }
 
     pub fn pairs(&self) -> u32 {
-        self.pairs as u32
+        (self.groups as u32) << self.spread
     }
 
     pub fn halves(&self) -> u32 {
@@ -61,49 +82,57 @@ impl Map {
         self.channels_per_half * self.halves
     }
 
-    /// Quotient and remainder by the number of pairs; in 32 bits where that is enough, which is faster.
     #[inline(always)]
-    fn split(&self, line: u64) -> (u64, u64) {
-        match u32::try_from(line) {
-            Ok(line) => {
-                let pairs = self.pairs as u32;
-                (u64::from(line / pairs), u64::from(line % pairs))
-            }
-            Err(_) => (line / self.pairs, line % self.pairs),
+    fn split(&self, line: u64) -> Split {
+        let page = line >> self.home_shift;
+        let pages = self.groups * u64::from(self.halves);
+        // In 32 bits where that is enough, which is faster.
+        let (block, page) = match u32::try_from(page) {
+            Ok(page) => (u64::from(page / pages as u32), u64::from(page % pages as u32)),
+            Err(_) => (page / pages, page % pages),
+        };
+        let (mut slice, mut index) = (0, line & ((1 << self.home_shift) - 1));
+        for (n, &bit) in SLICE_BITS[..self.spread as usize].iter().enumerate().rev() {
+            slice |= (line >> bit & 1) << n;
+            // The bit goes out; those above move down.
+            index = index & ((1 << bit) - 1) | index >> (bit + 1) << bit;
         }
+        // Pages are turned too: a stride that stays on one slice of a page meets another one of the next.
+        slice ^= mix(line >> self.home_shift) >> 24 & ((1 << self.spread) - 1);
+        Split { block, page, slice, index }
+    }
+
+    #[inline(always)]
+    fn pair_of(&self, s: &Split) -> u32 {
+        let turn = ((mix(s.block) >> 32) * self.groups) >> 32;
+        let group = s.page / u64::from(self.halves) + turn;
+        let group = if group >= self.groups { group - self.groups } else { group };
+        ((group << self.spread) | s.slice) as u32
     }
 
     /// The pair of line number `line`.
     #[inline(always)]
     pub fn pair(&self, line: u64) -> u32 {
-        let (group, place) = self.split(line);
-        let turn = ((mix(group) >> 32) * self.pairs) >> 32;
-        let pair = place + turn;
-        (if pair >= self.pairs { pair - self.pairs } else { pair }) as u32
+        self.pair_of(&self.split(line))
     }
 
     /// Where line number `line` lives.
     #[inline]
     pub fn place(&self, line: u64) -> Place {
-        let (group, _) = self.split(line);
-        let home = if self.halves == 1 {
-            0
-        } else {
-            // Of two neighbouring blocks one has its home here and one there.
-            let block = line >> self.home_shift;
-            (block ^ (mix(block >> 1) >> 40)) as u32 & 1
-        };
+        let s = self.split(line);
+        // Of two neighbouring pages one has its home here and one there.
+        let home = if self.halves == 1 { 0 } else { (s.page ^ (mix(s.block) >> 20)) as u32 & 1 };
+        // The line's number among those of its slice.
+        let own = (s.block << (self.home_shift - self.spread)) | s.index;
         let sets = (1u64 << self.set_shift) - 1;
-        let set = group.wrapping_add(mix(group >> self.set_shift) >> 33) & sets;
+        let set = own.wrapping_add(mix(own >> self.set_shift) >> 33) & sets;
         let channels = u64::from(self.channels_per_half);
-        // A channel serves one half, so about one in `halves` of a pair's lines.
-        let share = group / u64::from(self.halves);
         Place {
-            pair: self.pair(line),
+            pair: self.pair_of(&s),
             home,
             set: set as u32,
-            channel: home * self.channels_per_half + (share % channels) as u32,
-            position: share / channels * LINE,
+            channel: home * self.channels_per_half + (own % channels) as u32,
+            position: own / channels * LINE,
         }
     }
 }

@@ -81,14 +81,21 @@ pub struct Flights {
     flights: Slab<Flight>,
     links: Slab<Link>,
     waiting: Slab<Waiting>,
-    /// Sectors of loads under way.
+    /// Sectors of loads under way, and lines that they will fill.
     pub sectors: u32,
+    pub lines: u32,
 }
 
 impl Flights {
     /// With room for so many before it must grow.
     pub fn new(room: usize) -> Flights {
-        Flights { flights: Slab::new(room), links: Slab::new(room), waiting: Slab::new(room), sectors: 0 }
+        Flights {
+            flights: Slab::new(room),
+            links: Slab::new(room),
+            waiting: Slab::new(room),
+            sectors: 0,
+            lines: 0,
+        }
     }
 
     /// Nothing is under way.
@@ -100,6 +107,7 @@ impl Flights {
     #[inline(always)]
     pub fn start(&mut self, line: u64, sectors: u8, held: u8, next: u32) -> u32 {
         self.sectors += count(held);
+        self.lines += u32::from(held != 0);
         self.flights.put(Flight { line, sectors, held, next, waiters: END, last: END })
     }
 
@@ -148,6 +156,7 @@ impl Flights {
         }
         let flight = self.flights.take(token);
         self.sectors -= count(flight.held);
+        self.lines -= u32::from(flight.held != 0);
         let mut at_link = flight.waiters;
         while at_link != END {
             let link = self.links.take(at_link);

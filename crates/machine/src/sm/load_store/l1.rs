@@ -101,6 +101,12 @@ pub struct Victim {
 }
 
 impl Tags {
+    /// Lines that there is room for.
+    #[inline(always)]
+    pub fn lines(&self) -> u32 {
+        self.ways * self.sets.len() as u32
+    }
+
     /// `bytes` of lines in `sets` sets.
     pub fn new(bytes: u32, sets: u32) -> Tags {
         let sets = sets.next_power_of_two();

@@ -186,6 +186,10 @@ impl LoadStore {
         let port = &self.ports[sub_core as usize];
         match path {
             Path::Global if self.flights.sectors >= self.spec.l1.miss_sectors => Cycle::NEVER,
+            // A line on its way has its place in the cache: with most of it shared memory, few can be.
+            Path::Global if self.flights.lines > 0 && self.flights.lines + 32 > self.cache.lines() => {
+                Cycle::NEVER
+            }
             Path::Global => port.global.room(),
             Path::Shared => port.shared.room(),
         }
