@@ -9,7 +9,8 @@ use crate::passes::Remark;
 use crate::passes::explain::Snapshot;
 use crate::places::Places;
 use crate::{
-    CompileError, Options, allocate, converge, emit, merge_loads, prepare, schedule, select, uniform,
+    CompileError, Options, allocate, converge, emit, merge_loads, merge_stores, prepare, schedule, select,
+    uniform,
 };
 use ir::{FuncId, Function, FunctionKind, Launch, Linkage, LocId, Module};
 use isa::image::{Image, LineRow, Param, Relocation, SourceLine, Symbol};
@@ -106,10 +107,14 @@ fn function(
 ) -> Result<Code, CompileError> {
     let f = &mut m.functions[id.index()];
     if options.opt_level > 0 {
-        let before = remarks.is_some().then(|| Snapshot::of(f));
-        merge_loads::run(f, places);
-        if let (Some(before), Some(remarks)) = (before, remarks.as_deref_mut()) {
-            before.explain(f, "merge_loads", remarks);
+        let merges: [(&str, fn(&mut Function, &Places)); 2] =
+            [("merge_loads", merge_loads::run), ("merge_stores", merge_stores::run)];
+        for (name, run) in merges {
+            let before = remarks.is_some().then(|| Snapshot::of(f));
+            run(f, places);
+            if let (Some(before), Some(remarks)) = (before, remarks.as_deref_mut()) {
+                before.explain(f, name, remarks);
+            }
         }
     }
     prepare::prepare(f);

@@ -5,6 +5,7 @@
 //! | [`passes`] | the middle end: passes over `ir` and their order |
 //! | [`analysis`] | facts about a function that passes and the back end ask for |
 //! | [`merge_loads`] | loads of neighbouring words become vector loads |
+//! | [`merge_stores`] | stores to neighbouring words become vector stores |
 //! | [`prepare`] | the form of `ir` that selection wants |
 //! | [`converge`] | where lanes that a branch parted meet again |
 //! | [`select`] | instruction selection, to [`mir`] |
@@ -25,6 +26,7 @@ pub mod converge;
 pub mod emit;
 pub mod image;
 pub mod merge_loads;
+pub mod merge_stores;
 pub mod mir;
 pub mod passes;
 pub mod places;

@@ -47,7 +47,7 @@ pub fn run(f: &mut Function, places: &Places) {
     }
 }
 
-fn is_mergeable(a: &Access) -> bool {
+pub(crate) fn is_mergeable(a: &Access) -> bool {
     a.count == 1
         && a.elem.bits() == 32
         && a.order == Order::Weak
@@ -120,7 +120,7 @@ fn merge(f: &mut Function, places: &Places, base: Value, mut group: Group, chang
 }
 
 /// An address as a base and a constant.
-fn split(f: &Function, mut v: Value) -> (Value, i64) {
+pub(crate) fn split(f: &Function, mut v: Value) -> (Value, i64) {
     let mut offset = 0i64;
     while let Some(inst) = f.def_op(v) {
         let c = match inst.op {
@@ -139,7 +139,7 @@ fn split(f: &Function, mut v: Value) -> (Value, i64) {
 }
 
 /// Low bits of a value that are known to be zero.
-fn trailing_zeros(f: &Function, places: &Places, v: Value, depth: u32) -> u32 {
+pub(crate) fn trailing_zeros(f: &Function, places: &Places, v: Value, depth: u32) -> u32 {
     let Some(inst) = f.def_op(v) else { return 0 };
     if depth == 0 {
         return 0;

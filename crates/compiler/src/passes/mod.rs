@@ -19,6 +19,7 @@ pub mod predicate_branches;
 pub mod promote_slots;
 pub mod reduce_float_inductions;
 pub mod remove_dead_code;
+pub mod reuse_loads;
 pub mod rotate_loops;
 pub mod simplify_bits;
 pub mod simplify_cfg;
@@ -126,6 +127,7 @@ const PASSES: &[Pass] = &[
     pass("remove_dead_code", remove_dead_code::run, OptLevel::O1),
     pass("fold_offsets", fold_offsets::run, OptLevel::O1),
     pass("eliminate_common_subexpressions", eliminate_common_subexpressions::run, OptLevel::O1),
+    pass("reuse_loads", reuse_loads::run, OptLevel::O1),
     pass("hoist_invariants", hoist_invariants::run, OptLevel::O1),
     pass("predicate_branches", predicate_branches::run, OptLevel::O1),
     pass("aggregate_atomics", aggregate_atomics::run, OptLevel::O1),

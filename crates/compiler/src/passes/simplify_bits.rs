@@ -1,5 +1,6 @@
 //! Simplifies integer operations by what is known of the bits of their operands: masks that keep everything, extensions of
-//! numbers that have no sign, shifts there and back, comparisons whose answer is known, products taken off a sum.
+//! numbers that have no sign, shifts there and back, comparisons whose answer is known, products taken off a sum. Halves are
+//! compared as words.
 
 use super::Context;
 use super::edit::{Change, Editor, rewrite};
@@ -65,30 +66,25 @@ fn simpler(e: &mut Editor, i: InstId, uses: &[u32]) -> Option<Value> {
             Some(e.ins(Op::And, &[x, mask], ty))
         }
         Op::ICmp { cmp, signed } => {
-            let (c, from) = (constant(e, b)?, e.func.ty(a));
+            let from = e.func.ty(a);
             if from == Type::P {
                 return None;
             }
-            let most = possible(e.func, a, DEPTH);
-            let sign = 1u64 << (from.bits() - 1);
-            if signed && (most & sign != 0 || c & sign != 0) {
-                return None;
+            if let Some(known) = constant(e, b).and_then(|c| decided(e.func, cmp, signed, a, c)) {
+                return Some(e.iconst(Type::P, u64::from(known)));
+            }
+            let bits = [a, b?].map(|v| possible(e.func, v, DEPTH));
+            let is_number = bits.iter().all(|b| b >> (from.bits() - 1) == 0);
+            if from == Type::B16 {
+                let args = [a, b?].map(|v| word_of_half(e, v, signed && !is_number));
+                return Some(e.ins(op, &args, Type::P));
             }
             let word = u64::from(u32::MAX);
-            let known = match cmp {
-                IntCmp::Lt if most < c => true,
-                IntCmp::Le if most <= c => true,
-                IntCmp::Ne if c & !most != 0 => true,
-                IntCmp::Gt if most <= c => false,
-                IntCmp::Ge if most < c => false,
-                IntCmp::Eq if c & !most != 0 => false,
-                _ if from == Type::B64 && most <= word && c <= word => {
-                    let args = [low_word(e, a), e.iconst(Type::B32, c)];
-                    return Some(e.ins(Op::ICmp { cmp, signed: false }, &args, Type::P));
-                }
-                _ => return None,
-            };
-            Some(e.iconst(Type::P, u64::from(known)))
+            if from != Type::B64 || constant(e, b)? > word || bits[0] > word || (signed && !is_number) {
+                return None;
+            }
+            let args = [low_word(e, a), low_word(e, b?)];
+            Some(e.ins(Op::ICmp { cmp, signed: false }, &args, Type::P))
         }
         // A product with a constant taken off is one with its negative added: one multiply-add.
         Op::Sub if ty == Type::B32 => {
@@ -103,6 +99,50 @@ fn simpler(e: &mut Editor, i: InstId, uses: &[u32]) -> Option<Value> {
             Some(e.ins(Op::Add, &[product, a], ty))
         }
         _ => None,
+    }
+}
+
+/// The answer of a comparison with a constant that the possible bits of the other side decide.
+fn decided(f: &Function, cmp: IntCmp, signed: bool, a: Value, c: u64) -> Option<bool> {
+    let most = possible(f, a, DEPTH);
+    let sign = 1u64 << (f.ty(a).bits() - 1);
+    if signed && (most & sign != 0 || c & sign != 0) {
+        return None;
+    }
+    match cmp {
+        IntCmp::Lt if most < c => Some(true),
+        IntCmp::Le if most <= c => Some(true),
+        IntCmp::Ne if c & !most != 0 => Some(true),
+        IntCmp::Gt if most <= c => Some(false),
+        IntCmp::Ge if most < c => Some(false),
+        IntCmp::Eq if c & !most != 0 => Some(false),
+        _ => None,
+    }
+}
+
+/// A 16-bit value as a word. The machine compares words: as an operation of its own the extension is done once for all
+/// comparisons, and a mask makes it too.
+fn word_of_half(e: &mut Editor, v: Value, signed: bool) -> Value {
+    if let Some(c) = e.func.const_of(v) {
+        return e.iconst(Type::B32, if signed { c as u16 as i16 as u64 } else { c });
+    }
+    let word = |f: &Function, v: Value| {
+        let d = f.def_op(v).filter(|d| d.op == Op::TruncLo)?;
+        (f.ty(d.args[0]) == Type::B32).then(|| d.args[0])
+    };
+    if signed {
+        return e.ins(Op::SignExt, &[v], Type::B32);
+    }
+    if let Some(d) = e.func.def_op(v)
+        && d.op == Op::And
+        && let (Some(x), Some(mask)) = (word(e.func, d.args[0]), e.func.const_of(d.args[1]))
+    {
+        let mask = e.iconst(Type::B32, mask);
+        return e.ins(Op::And, &[x, mask], Type::B32);
+    }
+    match word(e.func, v) {
+        Some(x) if possible(e.func, x, DEPTH) <= u64::from(u16::MAX) => x,
+        _ => e.ins(Op::ZeroExt, &[v], Type::B32),
     }
 }
 

@@ -132,12 +132,16 @@ fn rename(f: &mut MFunction, names: &HashMap<VReg, Sub>) {
 fn share_loads(f: &mut MFunction, dominators: &Dominators) {
     let mut names: HashMap<VReg, Sub> = HashMap::new();
     let mut gone: Vec<(usize, usize)> = Vec::new();
-    for loads in loads(f).values() {
-        let mut words: Vec<&Load> = loads.iter().filter(|l| f.class(l.to.reg) == Class::Word).collect();
-        words.sort_by_key(|l| (dominators.place(l.block), l.block, l.inst));
+    let all = loads(f);
+    let kinds = [Class::Word, Class::Pair];
+    for (class, loads) in kinds.into_iter().flat_map(|class| all.values().map(move |l| (class, l))) {
+        // A pair is listed for both of its words.
+        let is_meant = |l: &&Load| f.class(l.to.reg) == class && l.to.at == 0;
+        let mut loads: Vec<&Load> = loads.iter().filter(is_meant).collect();
+        loads.sort_by_key(|l| (dominators.place(l.block), l.block, l.inst));
         // What the topmost load stands above follows it; the next one is another topmost.
         let mut top: Option<&Load> = None;
-        for load in words {
+        for load in loads {
             match top.filter(|t| dominators.dominates(t.block, load.block)) {
                 Some(top) => {
                     names.insert(load.to.reg, top.to);

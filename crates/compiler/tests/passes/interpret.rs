@@ -2,12 +2,21 @@
 
 use compiler::passes::evaluate::evaluate;
 use ir::{Block, Function, Op, Terminator, Type, Value};
+use std::collections::BTreeMap;
 
 /// What a run leaves: the returned values and every store in order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Outcome {
     pub returned: Vec<u64>,
     pub stored: Vec<(u64, Vec<u64>)>,
+}
+
+impl Outcome {
+    /// With the last store to each address only, by address.
+    pub fn at_the_end(mut self) -> Outcome {
+        let last: BTreeMap<u64, Vec<u64>> = self.stored.drain(..).collect();
+        Outcome { stored: last.into_iter().collect(), ..self }
+    }
 }
 
 /// `None` when it takes more than `fuel` blocks.
