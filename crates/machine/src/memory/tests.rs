@@ -295,7 +295,8 @@ fn latencies_of_an_h200() {
     let second = time(far, Load);
     assert!((233..=240).contains(&second), "{second}");
     let atomic = time(near, Atomic);
-    assert!((240..=250).contains(&atomic), "{atomic}");
+    // The measured 288 of a dependent chain has the operation that feeds it in it.
+    assert!((230..=245).contains(&atomic), "{atomic}");
 }
 
 #[test]

@@ -191,9 +191,9 @@ fn shared_words_are_shared_and_wide_accesses_go_in_parts() {
 fn shared_atomics_on_one_address_follow_each_other() {
     let a = access(Space::Shared, 4, Where::Same(0), 1);
     let mut b = Bench::new(0);
-    assert_eq!(b.result(Cycle(100), &op(Kind::Atomic, &a, 0)) - Cycle(100), 41);
+    assert_eq!(b.result(Cycle(100), &op(Kind::Atomic, &a, 0)) - Cycle(100), 37);
     let a = access(Space::Shared, 4, Where::Same(0), FULL);
-    assert_eq!(b.result(Cycle(1000), &op(Kind::Atomic, &a, 0)) - Cycle(1000), 41 + 31 * 2);
+    assert_eq!(b.result(Cycle(1000), &op(Kind::Atomic, &a, 0)) - Cycle(1000), 37 + 31 * 2);
     let mut last = Cycle(0);
     for n in 0..512u64 {
         last = b.queue(Cycle(2000), &op(Kind::Atomic, &a, n));
