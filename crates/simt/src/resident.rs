@@ -248,6 +248,7 @@ impl<'l> Resident<'l> {
         let warp = &mut self.warps[w];
         let mut env = env!(self, Some(time));
         let before = (warp.pc + 1, warp.lanes.active);
+        let was_split = warp.is_split();
         match flow {
             Flow::Next => warp.pc += 1,
             Flow::Jump => warp.pc = warp.lanes.next,
@@ -255,7 +256,11 @@ impl<'l> Resident<'l> {
             Flow::Fault => return Err(warp.fault(&env)),
             Flow::Later => return Ok(Stepped::Later),
         }
-        if warp.is_split() && warp.lanes.active != 0 && warp.executed.is_multiple_of(SLICE) {
+        if !was_split {
+            warp.rotate_at = warp.executed + SLICE;
+        } else if warp.is_split() && warp.lanes.active != 0 && warp.executed >= warp.rotate_at {
+            // Not at multiples: a loop could always be where nobody runs then.
+            warp.rotate_at = warp.executed + SLICE;
             warp.rotate(&mut env);
         }
         Ok(if before == (warp.pc, warp.lanes.active) { Stepped::Next } else { Stepped::Moved })

@@ -96,6 +96,8 @@ pub struct Warp {
     file: Aligned,
     pub(crate) pc: u32,
     splits: Vec<Split>,
+    /// In a timed machine: the instructions after which another split gets its turn.
+    pub(crate) rotate_at: u64,
     /// Instructions executed, by the warp and by its threads.
     pub executed: u64,
     pub thread_executed: u64,
@@ -115,7 +117,15 @@ impl Warp {
                 lane.copy_from_slice(&value.to_le_bytes());
             }
         }
-        Warp { lanes: Lanes::unbound(), file, pc: 0, splits: Vec::new(), executed: 0, thread_executed: 0 }
+        Warp {
+            lanes: Lanes::unbound(),
+            file,
+            pc: 0,
+            splits: Vec::new(),
+            rotate_at: 0,
+            executed: 0,
+            thread_executed: 0,
+        }
     }
 
     /// Puts warp number `warp` of a CTA that begins into the slot.
@@ -136,7 +146,7 @@ impl Warp {
         self.lanes.forced = false;
         self.pc = launch.kernel.function.start;
         self.splits.clear();
-        (self.executed, self.thread_executed) = (0, 0);
+        (self.executed, self.thread_executed, self.rotate_at) = (0, 0, SLICE);
     }
 
     /// Whether lanes have parted, some of them waiting or ready elsewhere.
