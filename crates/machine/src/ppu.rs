@@ -14,6 +14,7 @@ use crate::units::{Cycle, SmId};
 use crate::workers::Workers;
 use isa::image::Image;
 use simt::{Launch, Memory, Whereabouts};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -208,7 +209,7 @@ impl Ppu {
             inboxes: vec![Vec::new(); sms],
             ends: Vec::new(),
             starts: Vec::new(),
-            printer: Printer::default(),
+            printed: BTreeMap::new(),
         };
         let outcome = match submitted {
             Ok(()) => Workers::with(options.threads.max(1), |workers| run.finish(workers, start)),
@@ -217,7 +218,7 @@ impl Ppu {
         let mut timed = Timed { cycles: 0, counters: run.memory.counters(), stalls: Vec::new(), occupancy };
         timed.stalls.resize(contexts[0].code.len(), [0; STALLS]);
         if let Some(print) = options.print {
-            run.printer.waiting.values().for_each(|text| print(text));
+            run.printed.values().for_each(|text| print(text));
         }
         for part in run.parts {
             part.sm.add_to(&mut timed.counters, &mut timed.stalls);
@@ -245,13 +246,8 @@ struct Run<'l, 'p> {
     /// CTAs that ended, those among them that end after the exchange point too.
     ends: Vec<CtaEnd>,
     starts: Vec<CtaStart>,
-    printer: Printer,
-}
-
-/// Hands over what CTAs print in the order of their numbers.
-#[derive(Default)]
-struct Printer {
-    waiting: std::collections::BTreeMap<u64, Vec<u8>>,
+    /// What CTAs printed, by their numbers: the order in which it is handed over.
+    printed: BTreeMap<u64, Vec<u8>>,
 }
 
 impl Run<'_, '_> {
@@ -332,9 +328,7 @@ impl Run<'_, '_> {
             part.sm.act_alone(&mut part.work, until);
             part.sm.after_exchange(&mut part.work, until);
             self.ends.append(&mut part.sm.ends);
-            for (linear, text) in part.sm.output.drain(..) {
-                self.printer.waiting.insert(linear, text);
-            }
+            self.printed.extend(part.sm.output.drain(..));
         }
         self.distribute(until)
     }

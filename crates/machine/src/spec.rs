@@ -54,17 +54,13 @@ macro_rules! spec {
         }
 
         impl $crate::spec::Explained for $name {
-            #[allow(unused_variables, clippy::ptr_arg)]
             fn explain(path: &str, keys: &mut Vec<$crate::spec::Key>) {
                 $(keys.push($crate::spec::Key {
                     path: $crate::spec::join(path, stringify!($key)),
                     explanation: concat!($($kdoc),+).trim_ascii(),
                     kind: Some(stringify!($ty)),
-                    limits: {
-                        let limits: Option<(u64, u64)> = None;
-                        $(let limits = Some($crate::spec::limits($limits));)?
-                        limits
-                    },
+                    // There is one or none.
+                    limits: <[(u64, u64)]>::first(&[$($crate::spec::limits($limits))?]).copied(),
                     fits: $crate::spec::fits::<$ty>,
                 });)*
                 $($(

@@ -3,9 +3,9 @@
 //! Nothing ticks. A sub-core knows the next cycle at which one of its warps could issue; the SM goes to the earliest of
 //! these and of the answers and CTAs that come from outside. Everything else that takes time is a cycle in the future.
 
-use super::code::{CLASSES, Class, Code, Kind};
+use super::code::{CLASSES, Class, Code, Kind, NO_CONSTANT};
 use super::constants::Constants;
-use super::fetch::Fetch;
+use super::fetch::{Fetch, Fetched};
 use super::load_store::{self, Done, LoadStore, Path};
 use super::spec::Spec;
 use super::sub_core::{Bit, SubCore};
@@ -35,7 +35,7 @@ pub struct Context<'l> {
     pub code: Code,
     /// Number of the grid, for programs that ask.
     pub grid_id: u64,
-    /// Address of local memory of an SM's first warp slot, and bytes a slot.
+    /// Address of local memory of the machine's first warp slot, and bytes a slot.
     pub local_base: u64,
     pub local_stride: u64,
 }
@@ -77,6 +77,8 @@ pub struct Sm {
     pub(super) spec: Arc<Spec>,
     pub(super) clock_mhz: u64,
     pub(super) sms: u32,
+    /// The number of the first warp slot among those of all SMs.
+    pub(super) first_slot: u64,
     /// Cycles after which an answer of the GPC can be here at the earliest.
     nearest: u64,
     pub(super) subs: Vec<SubCore>,
@@ -126,6 +128,7 @@ impl Sm {
             id,
             clock_mhz: u64::from(config.clock_mhz.max(1)),
             sms: config.sms(),
+            first_slot: u64::from(id.0) * u64::from(spec.warps),
             nearest: config.nearest_answer().into(),
             subs: (0..sub_cores).map(|_| SubCore::new(&spec)).collect(),
             slot_of: vec![[0; 64]; sub_cores as usize],
@@ -559,7 +562,6 @@ impl Sm {
         let line = warp.pc / LINE_INSTRUCTIONS;
         if line != warp.line {
             let sequential = line == warp.line.wrapping_add(1);
-            use super::fetch::Fetched;
             match self.fetch.fetch(
                 Cycle(now),
                 sub_core,
@@ -615,8 +617,7 @@ impl Sm {
             }
         }
         warp.since = since;
-        if timing.constant != super::code::NO_CONSTANT {
-            use super::fetch::Fetched;
+        if timing.constant != NO_CONSTANT {
             let (bank, offset) = (timing.bank, timing.constant);
             match self.constants.operand(
                 Cycle(now),

@@ -97,10 +97,11 @@ impl Sm {
         let cta = &mut work.ctas[warp.cta as usize];
         match cta.resident.pc(warp.index as usize) {
             Some(pc) => {
-                warp.pc = pc;
                 // Whoever only arrives does not wait for the others.
                 let ended = cta.phases != cta.resident.cta().ended_phases;
+                // The wait belongs to the barrier.
                 self.charge_until(n, Stall::Barrier, if ended { release } else { now + 1 });
+                self.warps[n].pc = pc;
                 self.plan(work, n, now);
             }
             None => self.block(work, n, now),
@@ -148,7 +149,6 @@ impl Sm {
             let cta = &mut work.ctas[slot];
             if let Some(pc) = cta.resident.pc(warp.index as usize) {
                 cta.blocked -= 1;
-                // The wait belongs to the barrier, which is the instruction before.
                 self.charge_until(n, Stall::Barrier, at);
                 self.warps[n].pc = pc;
                 self.plan(work, n, now);

@@ -4,7 +4,7 @@ use super::code::{Class, Kind, Timing};
 use super::core::{CtaSlot, Failure, Sm, Work};
 use super::fetch::Fetched;
 use super::load_store::{self, Issued, Operation, Outcome, Path};
-use super::warp::{NO_LINE, Owner, Ready, State};
+use super::warp::{NO_LINE, Ready, State};
 use crate::stall::Stall;
 use crate::units::Cycle;
 use isa::{Inst, Operand};
@@ -106,13 +106,7 @@ impl Sm {
                 self.access_memory(work, s, n, &timing, now);
             }
             Kind::Constant => {
-                let owner = Owner {
-                    warp: n as u16,
-                    generation: warp.generation,
-                    first: writes.first().copied().unwrap_or(0),
-                    places: writes.len() as u8,
-                    producer: timing.producer,
-                };
+                let owner = warp.owner(n, writes, timing.producer);
                 let fetched = self.constants.load(
                     Cycle(now),
                     timing.bank,
@@ -181,13 +175,8 @@ impl Sm {
         let context = &work.contexts[work.ctas[warp.cta as usize].context];
         let (writes, reads) = context.code.places(timing);
         let returns = matches!(timing.kind, Kind::Load | Kind::Atomic | Kind::Shuffle);
-        let owner = Owner {
-            warp: n as u16,
-            generation: warp.generation,
-            first: writes.first().copied().unwrap_or(0),
-            places: if returns { timing.registers } else { 0 },
-            producer: timing.producer,
-        };
+        let results = if returns { &writes[..timing.registers as usize] } else { &[] };
+        let owner = warp.owner(n, results, timing.producer);
         let operation = Operation {
             kind: match timing.kind {
                 Kind::Load => load_store::Kind::Load,
@@ -203,7 +192,8 @@ impl Sm {
             warp: n as u32,
             owner: owner.pack(),
             registers: timing.words.into(),
-            local_base: context.local_base + context.local_stride * n as u64,
+            // Every warp slot of the machine has its own.
+            local_base: context.local_base + context.local_stride * (self.first_slot + n as u64),
         };
         let Issued { operands_read, result } =
             self.load_store.issue(Cycle(now), &operation, &mut self.out, &mut self.counters);

@@ -202,9 +202,8 @@ impl SubCore {
 
     /// Moves all warps to the lowest bits in the order of age; the old bit of each new one.
     pub fn pack(&mut self) -> Vec<Bit> {
-        let mut order: Vec<u32> =
+        let order: Vec<u32> =
             (1..=64).map(|n| (self.newest + n) % 64).filter(|b| self.used >> b & 1 != 0).collect();
-        order.truncate(64);
         let map =
             |set: u64| order.iter().enumerate().fold(0u64, |m, (new, &old)| m | (set >> old & 1) << new);
         for slot in &mut self.wheel.slots {

@@ -119,6 +119,18 @@ impl WarpSlot {
         }
     }
 
+    /// Who waits for results that go to these places; this is slot `n`.
+    #[inline(always)]
+    pub fn owner(&self, n: usize, places: &[u16], producer: Producer) -> Owner {
+        Owner {
+            warp: n as u16,
+            generation: self.generation,
+            first: places.first().copied().unwrap_or(0),
+            places: places.len() as u8,
+            producer,
+        }
+    }
+
     /// Makes the slot that of a new warp.
     pub fn start(&mut self, cta: u16, index: u16, places: usize, at: u64) {
         self.state = State::Timed;
