@@ -99,9 +99,9 @@ impl Sm {
             Some(pc) => {
                 // Whoever only arrives does not wait for the others.
                 let ended = cta.phases != cta.resident.cta().ended_phases;
-                // The wait belongs to the barrier.
-                self.charge_until(n, Stall::Barrier, if ended { release } else { now + 1 });
+                // A GPU's samples show the wait at the instruction behind the barrier: that is the next one to issue.
                 self.warps[n].pc = pc;
+                self.charge_until(n, Stall::Barrier, if ended { release } else { now + 1 });
                 self.plan(work, n, now);
             }
             None => self.block(work, n, now),
@@ -149,8 +149,8 @@ impl Sm {
             let cta = &mut work.ctas[slot];
             if let Some(pc) = cta.resident.pc(warp.index as usize) {
                 cta.blocked -= 1;
-                self.charge_until(n, Stall::Barrier, at);
                 self.warps[n].pc = pc;
+                self.charge_until(n, Stall::Barrier, at);
                 self.plan(work, n, now);
             }
         }
