@@ -116,7 +116,7 @@ fn earlier<'p>(before: &'p [Profile], number: usize, profile: &Profile) -> Optio
 }
 
 /// The launch that forms for one launch show.
-fn chosen<'p>(arguments: &Arguments, profiles: &'p [Profile]) -> Result<&'p Profile, Problem> {
+fn chosen<'p>(arguments: &Arguments, profiles: &'p [Profile]) -> Result<&'p Profile, Problems> {
     let found = match arguments.launch {
         Some(n) => n.checked_sub(1).and_then(|n| profiles.get(n)),
         None => profiles.iter().rev().max_by_key(|p| p.cycles),
@@ -124,6 +124,7 @@ fn chosen<'p>(arguments: &Arguments, profiles: &'p [Profile]) -> Result<&'p Prof
     found.ok_or_else(|| {
         Problem::new(format!("there is no launch {}", arguments.launch.unwrap_or(1)))
             .help(format!("the launches are 1 to {}", profiles.len()))
+            .into()
     })
 }
 
