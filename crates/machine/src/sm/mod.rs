@@ -10,6 +10,7 @@ pub mod load_store;
 mod spec;
 pub mod sub_core;
 mod tags;
+mod waits;
 mod warp;
 
 pub use core::{Context, Failure, Sm, Work};
