@@ -140,10 +140,16 @@ impl StallTable {
     #[inline(always)]
     pub fn charge(&mut self, instruction: usize, reason: Stall, cycles: u64) {
         let count = &mut self.counts[place(instruction, reason)];
-        match u32::try_from(u64::from(*count) + cycles) {
-            Ok(sum) => *count = sum,
-            Err(_) => self.more.push((instruction as u32, reason as u8, cycles)),
+        let sum = u64::from(*count) + cycles;
+        *count = sum as u32;
+        if sum > u64::from(u32::MAX) {
+            self.carry(instruction, reason, sum);
         }
+    }
+
+    #[cold]
+    fn carry(&mut self, instruction: usize, reason: Stall, sum: u64) {
+        self.more.push((instruction as u32, reason as u8, sum & !u64::from(u32::MAX)));
     }
 
     /// Adds everything to a list, a row an instruction; the sum.

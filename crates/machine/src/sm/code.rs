@@ -131,6 +131,8 @@ pub struct Timing {
     pub wait: u8,
     /// Its operands are there when the instruction before it issues, as far as the code tells.
     pub is_paired: bool,
+    /// Waits for nothing but that: looks up no place, reads no constant.
+    pub is_simple: bool,
     /// Instructions from here on that concern nobody but their warp, and need nothing that is still on its way.
     pub run: u8,
     /// Its results are there after cycles that the code tells: nothing looks them up.
@@ -390,6 +392,7 @@ impl Code {
             (t.wait, t.is_paired) = (waits.cycles[n].max(1), waits.cycles[n] == 0);
             t.run = waits.runs[n];
             (t.first_check, t.checks) = (from, (waits.ends[n] - from) as u8);
+            t.is_simple = t.checks == 0 && t.constant == NO_CONSTANT;
             from = waits.ends[n];
         }
         code.checks = waits.checks;
@@ -466,6 +469,7 @@ impl Code {
             producer,
             wait: 1,
             is_paired: false,
+            is_simple: false,
             run: 0,
             is_static: kind == Kind::Fixed && is_fixed && !waits_in_queue,
             latency: latency as u16,

@@ -476,10 +476,10 @@ impl Sm {
                 self.subs[s].wait(bit, at, now);
                 continue;
             }
-            let class = self.warps[n].class;
+            let warp = &mut self.warps[n];
             let sub = &mut self.subs[s];
-            self.warps[n].marks = sub.busy(class, at);
-            sub.ask(bit, class);
+            warp.marks = sub.busy(warp.class, at);
+            sub.ask(bit, warp.class);
         }
         let eligible = self.subs[s].eligible(now);
         if eligible != 0 {
@@ -553,8 +553,7 @@ impl Sm {
     /// Finds out when the warp's next instruction can issue, and why not sooner.
     pub(super) fn plan(&mut self, work: &mut Work<'_>, n: usize, now: u64) {
         let warp = &mut self.warps[n];
-        let cta = &work.ctas[warp.cta as usize];
-        let code = &work.contexts[cta.context].code;
+        let code = &work.contexts[warp.context as usize].code;
         let timing = code.timing_of(warp.pc);
         warp.class = timing.class;
         let pc = warp.pc as usize;

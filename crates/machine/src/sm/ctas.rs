@@ -64,7 +64,7 @@ impl Sm {
             let bit = self.bit_for(s);
             self.slot_of[s][bit.0 as usize] = n as u16;
             let warp = &mut self.warps[n];
-            warp.start(slot as u16, index as u16, c.code.scoreboard, at);
+            warp.start(slot as u16, index as u16, context as u16, c.code.scoreboard, at);
             (warp.sub_core, warp.bit) = (s as u8, bit);
             warp.pc = work.ctas[slot].resident.pc(index).unwrap_or(0);
             self.plan(work, n, now);

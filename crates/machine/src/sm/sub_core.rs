@@ -86,6 +86,23 @@ struct PipeState {
     classes: u32,
 }
 
+/// What a class of instructions waits for.
+#[derive(Clone, Copy, Debug)]
+struct ClassState {
+    /// When one of its pipes is free; [`u64::MAX`] while that is not known.
+    free: u64,
+    /// Cycles so far, and ahead, in which none was.
+    busy: u64,
+    /// The same for cycles in which the dispatcher was held and a pipe was free.
+    held: u64,
+    /// Where it waits for something whose time is not known: since when.
+    closed: u64,
+    /// The only pipe that it has, if no other class of the program runs there and nobody queues.
+    own_pipe: u8,
+    /// Cycles that a warp takes to enter that one.
+    interval: u32,
+}
+
 /// The place of a warp in a sub-core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bit(pub u8);
@@ -97,25 +114,20 @@ pub struct SubCore {
     want: [u64; CLASSES],
     /// Classes in `want` that have warps.
     wanted: u32,
+    classes: [ClassState; CLASSES],
     pipes: Vec<PipeState>,
     /// When the next warp can enter each pipe; never for places without one.
     pipe_free: [u64; PIPES],
     /// Pipes of a class; [`NO_PIPE`] where there are fewer.
     pipes_of: [[u8; PIPES_OF_CLASS]; CLASSES],
     /// Classes that the program has instructions of, a bit each.
-    classes: u32,
-    /// When a pipe of the class is free.
-    class_free: [u64; CLASSES],
-    /// Cycles so far, and ahead, in which no pipe of the class was free.
-    class_busy: [u64; CLASSES],
-    /// Where a class waits for something whose time is not known: since when.
-    class_closed: [u64; CLASSES],
-    /// The same for cycles in which the dispatcher was held and a pipe was free.
-    class_held: [u64; CLASSES],
+    used_classes: u32,
     /// The dispatcher is held until then.
     dispatch_free: u64,
-    /// When each bank has read all that was asked of it, in reads: a cycle is as many as a bank has ports.
-    bank_free: [u64; BANKS],
+    /// Reads that wait in front of each bank, as of a cycle.
+    bank_reads: [u16; BANKS],
+    bank_time: u64,
+    /// A cycle is as many reads as a bank has ports.
     bank_shift: u32,
     /// Cycles of reads that can wait before the dispatcher is held.
     operand_buffer: u64,
@@ -145,16 +157,21 @@ impl SubCore {
             wheel: Wheel::new(),
             want: [0; CLASSES],
             wanted: 0,
+            classes: [ClassState {
+                free: 0,
+                busy: 0,
+                held: 0,
+                closed: u64::MAX,
+                own_pipe: NO_PIPE,
+                interval: 0,
+            }; CLASSES],
             pipes,
             pipe_free,
             pipes_of,
-            classes: u32::MAX,
-            class_free: [0; CLASSES],
-            class_busy: [0; CLASSES],
-            class_closed: [u64::MAX; CLASSES],
-            class_held: [0; CLASSES],
+            used_classes: u32::MAX,
             dispatch_free: 0,
-            bank_free: [0; BANKS],
+            bank_reads: [0; BANKS],
+            bank_time: 0,
             bank_shift: spec.bank_ports.max(1).ilog2(),
             operand_buffer: spec.operand_buffer.into(),
             used: 0,
@@ -167,11 +184,20 @@ impl SubCore {
 
     /// A program with instructions of these classes runs; others are not kept track of.
     pub fn begin_launch(&mut self, classes: u32) {
-        self.classes = classes;
+        self.used_classes = classes;
         for c in 0..CLASSES {
-            let free = self.pipes_of[c].map(|n| self.pipe_free[n as usize % PIPES]);
-            let free = free.into_iter().min().filter(|_| self.pipes_of[c][0] != NO_PIPE).unwrap_or(0);
-            (self.class_free[c], self.class_busy[c], self.class_held[c]) = (free, 0, 0);
+            let pipes = self.pipes_of[c];
+            let free = pipes.map(|n| self.pipe_free[n as usize % PIPES]);
+            let free = free.into_iter().min().filter(|_| pipes[0] != NO_PIPE).unwrap_or(0);
+            let first = self.pipes.get(pipes[0] as usize);
+            let is_own = |p: &&PipeState| {
+                p.queue.is_none() && pipes[1] == NO_PIPE && p.classes & classes & !(1 << c) == 0
+            };
+            let own = first.filter(is_own);
+            let state = &mut self.classes[c];
+            (state.free, state.busy, state.held) = (free, 0, 0);
+            state.own_pipe = own.map_or(NO_PIPE, |_| pipes[0]);
+            state.interval = own.map_or(0, |p| p.interval as u32);
         }
     }
 
@@ -253,14 +279,13 @@ impl SubCore {
     /// Cycles up to `now` in which the class had no free pipe, and in which the dispatcher was held all the same.
     #[inline(always)]
     pub fn busy(&self, class: Class, now: u64) -> (u64, u64) {
-        let c = class as usize;
-        if self.class_free[c] == u64::MAX {
-            let so_far = now.saturating_sub(self.class_closed[c]);
-            return (self.class_busy[c] + so_far, self.class_held[c]);
+        let class = &self.classes[class as usize];
+        if class.free == u64::MAX {
+            return (class.busy + now.saturating_sub(class.closed), class.held);
         }
-        let ahead = self.class_free[c].saturating_sub(now);
-        let held_ahead = self.dispatch_free.saturating_sub(now.max(self.class_free[c]));
-        (self.class_busy[c].saturating_sub(ahead), self.class_held[c].saturating_sub(held_ahead))
+        let ahead = class.free.saturating_sub(now);
+        let held_ahead = self.dispatch_free.saturating_sub(now.max(class.free));
+        (class.busy.saturating_sub(ahead), class.held.saturating_sub(held_ahead))
     }
 
     // --- choosing -----------------------------------------------------------------------------------------------
@@ -275,8 +300,8 @@ impl SubCore {
         while rest != 0 {
             let c = rest.trailing_zeros() as usize;
             rest &= rest - 1;
-            if self.class_free[c] <= now {
-                found |= self.want[c];
+            if self.classes[c % CLASSES].free <= now {
+                found |= self.want[c % CLASSES];
             }
         }
         found
@@ -305,7 +330,7 @@ impl SubCore {
     /// Whether an instruction of the class could enter a pipe now.
     #[inline(always)]
     pub fn is_free(&self, class: Class, now: u64) -> bool {
-        self.class_free[class as usize] <= now
+        self.classes[class as usize].free <= now
     }
 
     /// The chosen warp no longer asks.
@@ -322,12 +347,30 @@ impl SubCore {
     /// An instruction enters a free pipe of its class: the cycle at which the pipe begins with it.
     #[inline(always)]
     pub fn enter(&mut self, class: Class, now: u64) -> u64 {
-        let pipes = self.pipes_of[class as usize];
+        let c = class as usize;
+        let state = &mut self.classes[c];
+        if state.own_pipe != NO_PIPE && state.free <= now {
+            let free = now + u64::from(state.interval);
+            state.busy += u64::from(state.interval) - 1;
+            state.free = free;
+            self.pipe_free[state.own_pipe as usize % PIPES] = free;
+            return now;
+        }
+        self.enter_any(c, now)
+    }
+
+    /// The same where classes share pipes, or queue.
+    #[inline]
+    fn enter_any(&mut self, c: usize, now: u64) -> u64 {
+        let pipes = self.pipes_of[c];
         if pipes[0] == NO_PIPE {
             return now;
         }
         let mut best = pipes[0];
         for &n in &pipes[1..] {
+            if n == NO_PIPE {
+                break;
+            }
             if self.pipe_free[n as usize % PIPES] < self.pipe_free[best as usize % PIPES] {
                 best = n;
             }
@@ -343,13 +386,19 @@ impl SubCore {
             }
         };
         self.pipe_free[best as usize % PIPES] = free;
-        let mut rest = pipe.classes & self.classes;
+        let mut rest = pipe.classes & self.used_classes;
         while rest != 0 {
             let c = rest.trailing_zeros() as usize % CLASSES;
             rest &= rest - 1;
-            if self.class_free[c] != u64::MAX {
-                let [p, q, r, t] = self.pipes_of[c].map(|n| self.pipe_free[n as usize % PIPES]);
-                self.hold_class(c, now, p.min(q).min(r.min(t)));
+            if self.classes[c].free != u64::MAX {
+                let [p, q, ..] = self.pipes_of[c];
+                let mut free = self.pipe_free[p as usize % PIPES].min(self.pipe_free[q as usize % PIPES]);
+                if q != NO_PIPE {
+                    for &n in &self.pipes_of[c][2..] {
+                        free = free.min(self.pipe_free[n as usize % PIPES]);
+                    }
+                }
+                self.hold_class(c, now, free);
             }
         }
         start
@@ -361,63 +410,64 @@ impl SubCore {
         if free == u64::MAX {
             return self.close(class, now);
         }
-        self.hold_class(class as usize, now, free.max(self.class_free[class as usize]));
+        self.hold_class(class as usize, now, free.max(self.classes[class as usize].free));
     }
 
     #[inline(always)]
     fn hold_class(&mut self, c: usize, now: u64, free: u64) {
-        let (old, new) = (self.class_free[c].max(now + 1), free.max(now + 1));
+        let class = &mut self.classes[c];
+        let (old, new) = (class.free.max(now + 1), free.max(now + 1));
         // A class only gets busier.
-        if new > old {
-            self.class_busy[c] += new - old;
-        }
-        self.class_free[c] = self.class_free[c].max(free);
+        class.busy += new.saturating_sub(old);
+        class.free = class.free.max(free);
     }
 
     /// The class cannot issue until [`SubCore::open`].
     fn close(&mut self, class: Class, now: u64) {
-        let c = class as usize;
-        if self.class_free[c] != u64::MAX {
-            self.class_closed[c] = self.class_free[c].max(now + 1);
-            self.class_free[c] = u64::MAX;
+        let class = &mut self.classes[class as usize];
+        if class.free != u64::MAX {
+            class.closed = class.free.max(now + 1);
+            class.free = u64::MAX;
         }
     }
 
     pub fn is_closed(&self, class: Class) -> bool {
-        self.class_free[class as usize] == u64::MAX
+        self.classes[class as usize].free == u64::MAX
     }
 
     /// A closed class can issue again from `free` on.
     pub fn open(&mut self, class: Class, now: u64, free: u64) {
         let c = class as usize;
+        let class = &mut self.classes[c];
         let free = free.max(now);
-        self.class_busy[c] += free.saturating_sub(self.class_closed[c]);
-        self.class_free[c] = free.max(self.class_closed[c]);
+        class.busy += free.saturating_sub(class.closed);
+        class.free = free.max(class.closed);
         if self.wanted >> c & 1 != 0 {
-            self.next = self.next.min(self.class_free[c]);
+            self.next = self.next.min(class.free);
         }
     }
 
     /// Reads an instruction's registers. Reads wait in front of their bank; the dispatcher is held when too many do.
     #[inline(always)]
     pub fn read_banks(&mut self, now: u64, reads: &[u8; BANKS]) {
-        let mut latest = 0;
-        let from = now << self.bank_shift;
-        for (free, &n) in self.bank_free.iter_mut().zip(reads) {
-            *free = (*free).max(from) + u64::from(n);
-            latest = latest.max(*free);
+        let passed = ((now - self.bank_time) << self.bank_shift).min(u64::from(u16::MAX)) as u16;
+        self.bank_time = now;
+        let mut most = 0;
+        for (waiting, &n) in self.bank_reads.iter_mut().zip(reads) {
+            *waiting = waiting.saturating_sub(passed) + u16::from(n);
+            most = most.max(*waiting);
         }
-        let until = (latest >> self.bank_shift).saturating_sub(self.operand_buffer);
-        if until > now + 1 {
-            self.hold_dispatch(now, until);
+        let cycles = u64::from(most >> self.bank_shift);
+        if cycles > self.operand_buffer + 1 {
+            self.hold_dispatch(now, now + cycles - self.operand_buffer);
         }
     }
 
     /// The dispatcher is held until a cycle.
     #[cold]
     fn hold_dispatch(&mut self, now: u64, until: u64) {
-        for c in 0..CLASSES {
-            self.class_held[c] += until.saturating_sub(self.class_free[c].max(now + 1));
+        for class in &mut self.classes {
+            class.held += until.saturating_sub(class.free.max(now + 1));
         }
         self.dispatch_free = until;
     }
@@ -425,14 +475,14 @@ impl SubCore {
     /// Sets the next cycle at which a warp could issue or wants to be looked at.
     #[inline(always)]
     pub fn plan_next(&mut self, now: u64) {
-        let mut next = self.wheel.next();
+        let mut next = u64::MAX;
         let mut rest = self.wanted;
         while rest != 0 {
             let c = rest.trailing_zeros() as usize;
             rest &= rest - 1;
-            next = next.min(self.class_free[c].max(self.dispatch_free).max(now + 1));
+            next = next.min(self.classes[c % CLASSES].free);
         }
-        self.next = next;
+        self.next = next.max(self.dispatch_free).max(now + 1).min(self.wheel.next());
     }
 }
 
