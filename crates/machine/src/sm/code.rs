@@ -2,6 +2,7 @@
 
 use super::spec::Spec;
 use super::waits;
+use crate::stall::Stall;
 use isa::field::{Cache, Field, From, Order, To};
 use isa::image::Image;
 use isa::{Effects, Inst, Op, Operand, Pred, Reg, Role, Src, UReg, Unit};
@@ -67,6 +68,19 @@ impl Class {
             Class::Shared => "shared",
             Class::Constant => "constant",
             Class::Tex => "tex",
+        }
+    }
+}
+
+impl Class {
+    /// What it is called when a class has no room.
+    #[inline(always)]
+    pub fn throttle(self) -> Stall {
+        match self {
+            Class::Global => Stall::LgThrottle,
+            Class::Shared | Class::Constant => Stall::MioThrottle,
+            Class::Tex => Stall::TexThrottle,
+            _ => Stall::MathPipeThrottle,
         }
     }
 }
@@ -148,8 +162,8 @@ pub struct Timing {
     pub is_fma: bool,
     /// Writes that must not overtake earlier ones: registers and predicates.
     pub checked: u8,
-    /// Registers to be read from each bank.
-    pub bank_reads: [u8; BANKS],
+    /// Registers to be read from each bank, 16 bits a bank.
+    pub bank_reads: u64,
     /// Looks at a clock.
     pub reads_time: bool,
     /// 32-bit registers a lane that a memory operation moves.
@@ -297,9 +311,9 @@ pub const BANKS: usize = 4;
 
 /// Registers that an instruction reads from each bank. One that it names twice is read once, and what the reuse cache
 /// holds is not read again: a source that the instruction before marked, in the same place.
-fn bank_reads(i: &Inst, before: Option<&Inst>, spec: &Spec) -> [u8; BANKS] {
+fn bank_reads(i: &Inst, before: Option<&Inst>, spec: &Spec) -> u64 {
     let banks = spec.register_banks.clamp(1, BANKS as u32);
-    let mut reads = [0; BANKS];
+    let mut reads = 0;
     let mut seen: [Option<Reg>; 12] = [None; 12];
     let mut n = 0;
     for &role in i.op.row().roles {
@@ -320,7 +334,7 @@ fn bank_reads(i: &Inst, before: Option<&Inst>, spec: &Spec) -> [u8; BANKS] {
             if n < seen.len() && !seen[..n].contains(&Some(r)) {
                 seen[n] = Some(r);
                 n += 1;
-                reads[(u32::from(r.0) % banks) as usize] += 1;
+                reads += 1 << (16 * (u32::from(r.0) % banks));
             }
         }
     }
@@ -481,7 +495,7 @@ impl Code {
             is_fma: is_fma(i),
             checked: registers + predicates,
             // Memory operations send their operands on their own time.
-            bank_reads: if i.op.row().unit == Unit::Lsu { [0; BANKS] } else { bank_reads(i, before, spec) },
+            bank_reads: if i.op.row().unit == Unit::Lsu { 0 } else { bank_reads(i, before, spec) },
             reads_time: matches!(i.op, Op::S2r | Op::Cs2r | Op::S2ur),
             words: moved.map_or(1, |&r| i.width(r)) as u8,
             bank: operand.map_or(if i.op == Op::Ldc { i.field(Field::Bank) as u8 } else { 0 }, |c| c.0),

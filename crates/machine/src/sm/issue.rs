@@ -1,7 +1,7 @@
 //! Issuing an instruction: it executes, its results get their cycles, and the warp's next instruction is planned.
 
 use super::code::{Class, Kind, Timing};
-use super::core::{CtaSlot, Failure, LINE_INSTRUCTIONS, Sm, Work};
+use super::core::{CtaSlot, Failure, Sm, Work};
 use super::fetch::Fetched;
 use super::load_store::{self, Issued, Operation, Outcome, Path};
 use super::warp::{NO_LINE, Ready, State};
@@ -15,71 +15,17 @@ impl Sm {
     /// Issues the next instruction of a warp that can.
     pub(super) fn issue(&mut self, work: &mut Work<'_>, s: usize, n: usize, now: u64) {
         let warp = &mut self.warps[n];
-        let (pc, bit) = (warp.pc, warp.bit);
-        let code = &work.contexts[warp.context as usize].code;
-        let timing = code.timing_of(pc);
-        let class = timing.class;
-        let sub = &mut self.subs[s];
-
-        // Why it did not issue sooner.
-        let waited = now.saturating_sub(warp.since);
-        if waited > 0 {
-            let (busy, held) = sub.busy(class, now);
-            let throttle = busy.saturating_sub(warp.marks.0).min(waited);
-            let held = held.saturating_sub(warp.marks.1).min(waited - throttle);
-            if throttle > 0 {
-                self.stalls.charge(pc as usize, throttle_reason(class), throttle);
-            }
-            if held > 0 {
-                self.stalls.charge(pc as usize, Stall::DispatchStall, held);
-            }
-            self.stalls.charge(pc as usize, Stall::NotSelected, waited - throttle - held);
-        }
-        sub.take(bit, class);
-        warp.issued = now;
-        // What concerns nobody else is executed at once, up to the next instruction that does.
-        if warp.ahead == 0 && timing.run > 0 {
-            let cta = &mut work.ctas[warp.cta as usize];
-            warp.ahead = cta.resident.run(warp.index as usize, timing.run.into());
-        }
-        if warp.ahead == 0 {
-            return self.issue_alone(work, s, n, now);
-        }
-        warp.ahead -= 1;
-        self.stalls.charge(pc as usize, Stall::Selected, 1);
-        self.issued_by_class[class as usize] += 1;
-        let start = sub.enter(class, now);
-        sub.read_banks(now, &timing.bank_reads);
-        if !timing.is_static {
-            let (writes, _) = code.places(timing);
-            for (k, &p) in writes.iter().enumerate() {
-                let at = start + u64::from(timing.latency_of(k));
-                warp.places[p as usize].ready = Ready::at(at, timing.producer);
-            }
-        }
-        warp.pc = pc + 1;
-        let next = code.timing_of(pc + 1);
-        if !next.is_simple || warp.pc.is_multiple_of(LINE_INSTRUCTIONS) {
-            warp.since = now + 1;
-            return self.plan(work, n, now);
-        }
-        // As `plan` does for an instruction that waits for nothing but what the code says.
-        warp.class = next.class;
-        warp.since = now + u64::from(next.wait);
-        if next.wait > 1 {
-            self.stalls.charge(pc as usize + 1, Stall::Wait, u64::from(next.wait) - 1);
-        }
-        sub.wait(bit, warp.since, now);
-    }
-
-    /// Issues an instruction that is executed now, because it concerns others or the time, or goes elsewhere.
-    fn issue_alone(&mut self, work: &mut Work<'_>, s: usize, n: usize, now: u64) {
-        let warp = &mut self.warps[n];
         let (pc, index) = (warp.pc, warp.index as usize);
         let cta = &mut work.ctas[warp.cta as usize];
         let context = &work.contexts[cta.context];
         let timing = *context.code.timing_of(pc);
         let sub = &mut self.subs[s];
+        if now > warp.since {
+            let mut row = self.stalls.row(pc as usize);
+            row.charge_waiting(sub.why(warp, timing.class, now), timing.class.throttle());
+        }
+        sub.take(warp.bit, timing.class);
+        warp.issued = now;
         if timing.kind == Kind::Shuffle {
             // Registers of other lanes: the data path of memory without an address.
             let mask = cta.resident.mask(index);
@@ -95,6 +41,7 @@ impl Sm {
         self.log.token = warp.cta.into();
         let nanoseconds = if timing.reads_time { now * 1000 / self.clock_mhz } else { 0 };
         let time = Time { clock: now, nanoseconds };
+        debug_assert_eq!(warp.ahead, 0, "what was executed already issues in a stretch");
         let stepped = match cta.resident.step(index, time, now, &mut self.log) {
             Ok(stepped) => stepped,
             Err(fault) => {
@@ -112,7 +59,7 @@ impl Sm {
         self.stalls.charge(pc as usize, Stall::Selected, 1);
         self.issued_by_class[timing.class as usize] += 1;
         let start = sub.enter(timing.class, now);
-        sub.read_banks(now, &timing.bank_reads);
+        sub.read_banks(now, timing.bank_reads);
         let (writes, _) = context.code.places(&timing);
         let mut from = now + 1;
         let mut reason = Stall::BranchResolving;
@@ -305,15 +252,5 @@ fn sleep_time(cta: &CtaSlot<'_>, index: usize, inst: &Inst) -> u32 {
             cta.resident.warp(index).register(r.0, lane)
         }
         _ => 0,
-    }
-}
-
-/// What it is called when a class has no room.
-fn throttle_reason(class: Class) -> Stall {
-    match class {
-        Class::Global => Stall::LgThrottle,
-        Class::Shared | Class::Constant => Stall::MioThrottle,
-        Class::Tex => Stall::TexThrottle,
-        _ => Stall::MathPipeThrottle,
     }
 }

@@ -7,6 +7,8 @@ mod ctas;
 pub mod fetch;
 mod issue;
 pub mod load_store;
+mod plan;
+mod schedule;
 mod spec;
 pub mod sub_core;
 mod tags;

@@ -7,6 +7,7 @@
 
 use super::code::{BANKS, CLASSES, Class};
 use super::spec::{Pipe, Policy, Spec};
+use super::warp::WarpSlot;
 use crate::server::Queue;
 use crate::units::Cycle;
 
@@ -34,7 +35,7 @@ impl Wheel {
         if self.occupied == 0 {
             self.from = self.from.max(now);
         }
-        let at = at.clamp(self.from, self.from + SLOTS - 1) % SLOTS;
+        let at = at.max(self.from).min(self.from + SLOTS - 1) % SLOTS;
         self.slots[at as usize] |= 1 << bit;
         self.occupied |= 1 << at;
     }
@@ -48,29 +49,29 @@ impl Wheel {
         self.from + u64::from(self.occupied.rotate_right((self.from % SLOTS) as u32).trailing_zeros())
     }
 
-    /// Takes out the warps of all cycles up to `now`.
+    /// Takes out the warps of a cycle; none are left in earlier ones.
     #[inline(always)]
     fn collect(&mut self, now: u64) -> u64 {
-        let mut found = 0;
-        loop {
-            let next = self.next();
-            if next > now {
-                break;
-            }
-            let at = next % SLOTS;
-            found |= std::mem::take(&mut self.slots[at as usize]);
-            self.occupied &= !(1 << at);
-        }
-        self.from = self.from.max(now + 1);
-        found
+        debug_assert!(self.next() >= now);
+        let at = now % SLOTS;
+        self.occupied &= !(1 << at);
+        self.from = now + 1;
+        std::mem::take(&mut self.slots[at as usize])
     }
 }
+
+/// One in each bank's 16 bits, and the top bit of 16, which counts of reads do not reach.
+const BANK: u64 = 0x0001_0001_0001_0001;
+const TOP: u64 = 1 << 15;
 
 /// Pipes that a sub-core can have, less one, and pipes that a class can choose from.
 const PIPES: usize = 32;
 const PIPES_OF_CLASS: usize = 4;
 /// No pipe: it is never free.
 const NO_PIPE: u8 = PIPES as u8 - 1;
+
+/// Places for classes: a power of two, so that no index needs a check.
+const PLACES: usize = CLASSES.next_power_of_two();
 
 /// No warp: one above the last bit.
 const NOBODY: u32 = 64;
@@ -111,40 +112,47 @@ pub struct Bit(pub u8);
 pub struct SubCore {
     wheel: Wheel,
     /// Warps that nothing but their class's pipes holds, by class.
-    want: [u64; CLASSES],
+    want: [u64; PLACES],
     /// Classes in `want` that have warps.
     wanted: u32,
-    classes: [ClassState; CLASSES],
+    classes: [ClassState; PLACES],
     pipes: Vec<PipeState>,
     /// When the next warp can enter each pipe; never for places without one.
     pipe_free: [u64; PIPES],
     /// Pipes of a class; [`NO_PIPE`] where there are fewer.
-    pipes_of: [[u8; PIPES_OF_CLASS]; CLASSES],
+    pipes_of: [[u8; PIPES_OF_CLASS]; PLACES],
     /// Classes that the program has instructions of, a bit each.
     used_classes: u32,
     /// The dispatcher is held until then.
     dispatch_free: u64,
-    /// Reads that wait in front of each bank, as of a cycle.
-    bank_reads: [u16; BANKS],
+    /// Reads that wait in front of each bank, as of a cycle; 16 bits a bank.
+    bank_reads: u64,
     bank_time: u64,
     /// A cycle is as many reads as a bank has ports.
     bank_shift: u32,
-    /// Cycles of reads that can wait before the dispatcher is held.
+    /// Cycles of reads that can wait before the dispatcher is held, and the reads with which it is.
     operand_buffer: u64,
+    too_many_reads: u64,
     /// Bits in use, and the newest of them.
     used: u64,
     newest: u32,
+    /// The warp slot of each bit.
+    slots: [u16; 64],
     /// The warp that issued last.
     last: u32,
     policy: Policy,
+    /// Its number in the SM.
+    pub number: u32,
+    /// A warp slot whose next instruction is to be planned when all sub-cores have come to the cycle `next`.
+    pub unplanned: Option<u16>,
     /// The next cycle at which something could happen.
     pub next: u64,
 }
 
 impl SubCore {
-    pub fn new(spec: &Spec) -> SubCore {
+    pub fn new(spec: &Spec, number: u32) -> SubCore {
         let pipes: Vec<PipeState> = spec.pipes.iter().map(pipe).collect();
-        let mut pipes_of = [[NO_PIPE; PIPES_OF_CLASS]; CLASSES];
+        let mut pipes_of = [[NO_PIPE; PIPES_OF_CLASS]; PLACES];
         for c in Class::ALL {
             let own = (0..pipes.len().min(PIPES - 1)).filter(|&n| pipes[n].classes >> c as u32 & 1 != 0);
             for (place, n) in pipes_of[c as usize].iter_mut().zip(own) {
@@ -153,9 +161,10 @@ impl SubCore {
         }
         let mut pipe_free = [u64::MAX; PIPES];
         pipe_free[..pipes.len().min(PIPES - 1)].fill(0);
+        let bank_shift = spec.bank_ports.max(1).ilog2();
         SubCore {
             wheel: Wheel::new(),
-            want: [0; CLASSES],
+            want: [0; PLACES],
             wanted: 0,
             classes: [ClassState {
                 free: 0,
@@ -164,20 +173,24 @@ impl SubCore {
                 closed: u64::MAX,
                 own_pipe: NO_PIPE,
                 interval: 0,
-            }; CLASSES],
+            }; PLACES],
             pipes,
             pipe_free,
             pipes_of,
             used_classes: u32::MAX,
             dispatch_free: 0,
-            bank_reads: [0; BANKS],
+            bank_reads: 0,
             bank_time: 0,
-            bank_shift: spec.bank_ports.max(1).ilog2(),
+            bank_shift,
             operand_buffer: spec.operand_buffer.into(),
+            too_many_reads: ((u64::from(spec.operand_buffer) + 2) << bank_shift).min(TOP - 1),
             used: 0,
             newest: 63,
+            slots: [0; 64],
             last: NOBODY,
             policy: spec.policy,
+            number,
+            unplanned: None,
             next: u64::MAX,
         }
     }
@@ -203,12 +216,13 @@ impl SubCore {
 
     // --- warps come and go --------------------------------------------------------------------------------------
 
-    /// A bit for a warp that starts; `None` when the bits in the order of age are used up and [`SubCore::pack`] is due.
-    pub fn add(&mut self) -> Option<Bit> {
+    /// A bit for the warp that starts in a slot; `None` when the bits in the order of age are used up and [`SubCore::pack`] is due.
+    pub fn add(&mut self, slot: u16) -> Option<Bit> {
         let bit = (self.newest + 1) % 64;
         if self.used >> bit & 1 != 0 {
             return None;
         }
+        self.slots[bit as usize] = slot;
         self.used |= 1 << bit;
         self.newest = bit;
         Some(Bit(bit as u8))
@@ -226,8 +240,14 @@ impl SubCore {
         }
     }
 
-    /// Moves all warps to the lowest bits in the order of age; the old bit of each new one.
-    pub fn pack(&mut self) -> Vec<Bit> {
+    /// The warp slot of a bit.
+    #[inline(always)]
+    pub fn slot(&self, bit: Bit) -> u16 {
+        self.slots[bit.0 as usize % 64]
+    }
+
+    /// Moves all warps to the lowest bits in the order of age, and tells the new bit of each slot.
+    pub fn pack(&mut self, mut moved: impl FnMut(u16, Bit)) {
         let order: Vec<u32> =
             (1..=64).map(|n| (self.newest + n) % 64).filter(|b| self.used >> b & 1 != 0).collect();
         let map =
@@ -241,7 +261,11 @@ impl SubCore {
         self.last = order.iter().position(|&b| b == self.last).map_or(NOBODY, |n| n as u32);
         self.used = map(self.used);
         self.newest = (order.len() as u32 + 63) % 64;
-        order.into_iter().map(|b| Bit(b as u8)).collect()
+        let old = self.slots;
+        for (new, bit) in order.into_iter().enumerate() {
+            self.slots[new] = old[bit as usize];
+            moved(self.slots[new], Bit(new as u8));
+        }
     }
 
     // --- waiting ------------------------------------------------------------------------------------------------
@@ -263,17 +287,37 @@ impl SubCore {
         }
     }
 
-    /// Warps whose cycle has come.
+    /// Warps whose cycle has come wait for nothing but a pipe from now on.
     #[inline(always)]
-    pub fn collect(&mut self, now: u64) -> u64 {
-        if self.wheel.next() > now { 0 } else { self.wheel.collect(now) }
+    pub fn look(&mut self, warps: &mut [WarpSlot], now: u64) {
+        if self.wheel.from > now {
+            return;
+        }
+        let mut come = self.wheel.collect(now);
+        while come != 0 {
+            let bit = Bit(come.trailing_zeros() as u8);
+            come &= come - 1;
+            let warp = &mut warps[usize::from(self.slot(bit))];
+            if warp.since > now {
+                // It was further away than the wheel reaches.
+                self.wait(bit, warp.since, now);
+                continue;
+            }
+            warp.marks = self.busy(warp.class, warp.since);
+            self.want[warp.class as usize] |= 1 << bit.0;
+            self.wanted |= 1 << warp.class as u32;
+        }
     }
 
-    /// The warp waits for nothing but a pipe.
+    /// Why a warp that issues now, and could have since some time, did not: cycles for want of a pipe, those in which the
+    /// dispatcher was held, and those in which others were chosen.
     #[inline(always)]
-    pub fn ask(&mut self, bit: Bit, class: Class) {
-        self.want[class as usize] |= 1 << bit.0;
-        self.wanted |= 1 << class as u32;
+    pub fn why(&self, warp: &WarpSlot, class: Class, now: u64) -> [u64; 3] {
+        let waited = now - warp.since;
+        let (busy, held) = self.busy(class, now);
+        let throttle = busy.saturating_sub(warp.marks.0).min(waited);
+        let held = held.saturating_sub(warp.marks.1).min(waited - throttle);
+        [throttle, held, waited - throttle - held]
     }
 
     /// Cycles up to `now` in which the class had no free pipe, and in which the dispatcher was held all the same.
@@ -283,9 +327,12 @@ impl SubCore {
         if class.free == u64::MAX {
             return (class.busy + now.saturating_sub(class.closed), class.held);
         }
-        let ahead = class.free.saturating_sub(now);
-        let held_ahead = self.dispatch_free.saturating_sub(now.max(class.free));
-        (class.busy.saturating_sub(ahead), class.held.saturating_sub(held_ahead))
+        // Counted ahead, when the pipe was taken and the dispatcher held: no more than that.
+        let mut held = class.held;
+        if self.dispatch_free > now {
+            held = held.saturating_sub(self.dispatch_free.saturating_sub(now.max(class.free)));
+        }
+        (class.busy.saturating_sub(class.free.saturating_sub(now)), held)
     }
 
     // --- choosing -----------------------------------------------------------------------------------------------
@@ -300,8 +347,8 @@ impl SubCore {
         while rest != 0 {
             let c = rest.trailing_zeros() as usize;
             rest &= rest - 1;
-            if self.classes[c % CLASSES].free <= now {
-                found |= self.want[c % CLASSES];
+            if self.classes[c % PLACES].free <= now {
+                found |= self.want[c % PLACES];
             }
         }
         found
@@ -388,7 +435,7 @@ impl SubCore {
         self.pipe_free[best as usize % PIPES] = free;
         let mut rest = pipe.classes & self.used_classes;
         while rest != 0 {
-            let c = rest.trailing_zeros() as usize % CLASSES;
+            let c = rest.trailing_zeros() as usize % PLACES;
             rest &= rest - 1;
             if self.classes[c].free != u64::MAX {
                 let [p, q, ..] = self.pipes_of[c];
@@ -449,27 +496,39 @@ impl SubCore {
 
     /// Reads an instruction's registers. Reads wait in front of their bank; the dispatcher is held when too many do.
     #[inline(always)]
-    pub fn read_banks(&mut self, now: u64, reads: &[u8; BANKS]) {
-        let passed = ((now - self.bank_time) << self.bank_shift).min(u64::from(u16::MAX)) as u16;
+    pub fn read_banks(&mut self, now: u64, reads: u64) {
+        let passed = ((now - self.bank_time) << self.bank_shift).min(TOP - 1);
         self.bank_time = now;
-        let mut most = 0;
-        for (waiting, &n) in self.bank_reads.iter_mut().zip(reads) {
-            *waiting = waiting.saturating_sub(passed) + u16::from(n);
-            most = most.max(*waiting);
-        }
-        let cycles = u64::from(most >> self.bank_shift);
-        if cycles > self.operand_buffer + 1 {
-            self.hold_dispatch(now, now + cycles - self.operand_buffer);
+        // Four subtractions at once that end at zero: a bank's top bit, set before, is gone where more would be taken.
+        let rest = (self.bank_reads | TOP * BANK) - passed * BANK;
+        let kept = (rest >> TOP.trailing_zeros()) & BANK;
+        self.bank_reads = (rest & (kept * (TOP - 1))) + reads;
+        if (self.bank_reads + (TOP - self.too_many_reads) * BANK) & (TOP * BANK) != 0 {
+            self.hold_dispatch(now);
         }
     }
 
-    /// The dispatcher is held until a cycle.
+    /// The dispatcher is held until the bank with the most reads has few enough.
     #[cold]
-    fn hold_dispatch(&mut self, now: u64, until: u64) {
+    fn hold_dispatch(&mut self, now: u64) {
+        let most = (0..BANKS).map(|n| self.bank_reads >> (16 * n) & (TOP - 1)).max().unwrap_or(0);
+        let until = now + (most >> self.bank_shift) - self.operand_buffer;
         for class in &mut self.classes {
             class.held += until.saturating_sub(class.free.max(now + 1));
         }
         self.dispatch_free = until;
+    }
+
+    /// The same after an instruction of a class issued, where others of the warps that could have issued can in the next
+    /// cycle, and so nothing has to be looked for.
+    #[inline(always)]
+    pub fn plan_after(&mut self, class: Class, eligible: u64, now: u64) {
+        let c = class as usize % PLACES;
+        if eligible & !self.want[c] & !(1 << (self.last % 64)) != 0 && self.dispatch_free <= now {
+            self.next = now + 1;
+        } else {
+            self.plan_next(now);
+        }
     }
 
     /// Sets the next cycle at which a warp could issue or wants to be looked at.
@@ -480,7 +539,7 @@ impl SubCore {
         while rest != 0 {
             let c = rest.trailing_zeros() as usize;
             rest &= rest - 1;
-            next = next.min(self.classes[c % CLASSES].free);
+            next = next.min(self.classes[c % PLACES].free);
         }
         self.next = next.max(self.dispatch_free).max(now + 1).min(self.wheel.next());
     }
