@@ -10,6 +10,9 @@ use crate::ports::{CtaEnd, CtaStart, Request, Response};
 use crate::sm::code::Code;
 use crate::sm::{Context, Failure, Sm, Work};
 use crate::stall::{STALLS, StallCycles};
+use crate::observe::{self, Traffic};
+use crate::sm::trace_cell::{RegisterError, Registers};
+use crate::sm::watch::Watcher;
 use crate::units::{Cycle, SmId};
 use crate::workers::Workers;
 use isa::image::Image;
@@ -17,6 +20,7 @@ use simt::{Launch, Memory, Whereabouts};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use trace::profile::Detail;
 
 /// Where code, constants and local memory lie as caches see them: above all addresses that programs have.
 const CODE_BASE: u64 = 1 << 52;
@@ -45,6 +49,8 @@ pub struct RunOptions<'a> {
     pub ctas_done: Option<&'a AtomicU64>,
     /// Takes what the kernel prints, in the order of CTAs.
     pub print: Option<&'a (dyn Fn(&[u8]) + Sync)>,
+    /// Keeps what a profile shows; cycles and results stay the same.
+    pub detail: bool,
 }
 
 /// What a launch did.
@@ -56,6 +62,8 @@ pub struct Timed {
     /// Warp-cycles by reason, for every instruction.
     pub stalls: Vec<StallCycles>,
     pub occupancy: Occupancy,
+    /// Where it was asked for.
+    pub detail: Option<Box<Detail>>,
 }
 
 /// Why a launch ended early.
@@ -90,6 +98,7 @@ pub struct Ppu {
     launches: u64,
     /// What tells the programs apart that ran here; each has its own place in memory.
     programs: Vec<u64>,
+    trace_registers: Registers,
 }
 
 impl Ppu {
@@ -103,12 +112,23 @@ impl Ppu {
             next_submit: Cycle(0),
             launches: 0,
             programs: Vec::new(),
+            trace_registers: Registers::default(),
             config: Arc::new(config),
         }
     }
 
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// The host writes a register of the trace cells.
+    pub fn write_trace_register(&mut self, offset: u32, value: u32) -> Result<(), RegisterError> {
+        self.trace_registers.write(offset, value)
+    }
+
+    /// The registers of the trace cells, to be read.
+    pub fn trace_registers(&self) -> &Registers {
+        &self.trace_registers
     }
 
     /// Cold caches.
@@ -187,9 +207,11 @@ impl Ppu {
         self.memory.host_write(code_base, image.code.len() as u64 * INSTRUCTION_BYTES);
         let bank = u64::from(isa::abi::launch::PARAMS) + u64::from(function.param_bytes);
         self.memory.preload_constants(CONSTANT_BASE, bank);
+        let settings = self.trace_registers.settings();
         let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.sms.len());
         for mut sm in self.sms.drain(..) {
             sm.begin_launch(&contexts[0].code, code_base, CONSTANT_BASE, shared_split);
+            sm.watcher = observe::watcher(&sm, &contexts[0], start, settings.as_ref(), options.detail);
             parts.push(Part { sm, work: Work { contexts: contexts.clone(), ctas: Vec::new() } });
         }
         let sms = parts.len();
@@ -210,23 +232,40 @@ impl Ppu {
             ends: Vec::new(),
             starts: Vec::new(),
             printed: BTreeMap::new(),
+            traffic: options.detail.then(|| Traffic::new(start)),
         };
         let outcome = match submitted {
             Ok(()) => Workers::with(options.threads.max(1), |workers| run.finish(workers, start)),
             Err(full) => Err(Stopped::Refused(full.to_string())),
         };
-        let mut timed = Timed { cycles: 0, counters: run.memory.counters(), stalls: Vec::new(), occupancy };
+        let counters = run.memory.counters();
+        let mut timed = Timed { cycles: 0, counters, stalls: Vec::new(), occupancy, detail: None };
         timed.stalls.resize(contexts[0].code.len(), [0; STALLS]);
         if let Some(print) = options.print {
             run.printed.values().for_each(|text| print(text));
         }
-        for part in run.parts {
+        let traffic = run.traffic.take();
+        let mut watchers = Vec::new();
+        for mut part in run.parts {
             part.sm.add_to(&mut timed.counters, &mut timed.stalls);
+            part.sm.flush_trace(true);
+            watchers.push(part.sm.watcher.take());
             self.sms.push(part.sm);
         }
         let end = outcome?;
         timed.cycles = end - start;
         self.now = end;
+        let mut watchers: Vec<Watcher> = watchers.into_iter().flatten().map(|w| *w).collect();
+        if let Some(settings) = settings {
+            let (records, lost) = observe::store(&mut watchers, &settings, memory).map_err(Stopped::Refused)?;
+            self.trace_registers.report(records, lost);
+        }
+        if let Some(traffic) = traffic {
+            let mut detail = observe::detail(watchers, &contexts[0], &timed.stalls);
+            detail.code_base = code_base;
+            traffic.finish(timed.cycles, timed.counters, &mut detail.timeline);
+            timed.detail = Some(Box::new(detail));
+        }
         Ok(timed)
     }
 }
@@ -248,6 +287,8 @@ struct Run<'l, 'p> {
     starts: Vec<CtaStart>,
     /// What CTAs printed, by their numbers: the order in which it is handed over.
     printed: BTreeMap<u64, Vec<u8>>,
+    /// What memory did so far, for whoever wants a timeline of it.
+    traffic: Option<Traffic>,
 }
 
 impl Run<'_, '_> {
@@ -327,8 +368,14 @@ impl Run<'_, '_> {
         for (part, _) in self.parts.iter_mut().zip(&self.is_active).filter(|(_, active)| **active) {
             part.sm.act_alone(&mut part.work, until);
             part.sm.after_exchange(&mut part.work, until);
+            part.sm.flush_trace(false);
             self.ends.append(&mut part.sm.ends);
             self.printed.extend(part.sm.output.drain(..));
+        }
+        if let Some(traffic) = self.traffic.as_mut().filter(|t| t.is_due(until)) {
+            let mut counters = self.memory.counters();
+            counters.l1_sectors = self.parts.iter().map(|p| p.sm.counters.l1_sectors).sum();
+            traffic.note(until, counters);
         }
         self.distribute(until)
     }

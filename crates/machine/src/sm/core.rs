@@ -6,17 +6,21 @@
 use super::code::{CLASSES, Class, Code, Kind};
 use super::constants::Constants;
 use super::fetch::Fetch;
-use super::load_store::{self, Done, LoadStore, Path};
+use super::load_store::{self, Done, LoadStore, Operation, Path};
 use super::spec::Spec;
 use super::sub_core::SubCore;
+use super::trace_cell::TraceCell;
 use super::warp::{Owner, Ready, State, WarpSlot};
+use super::watch::{Watch, Watcher};
 use crate::Config;
 use crate::counters::Counters;
 use crate::ports::{CtaEnd, CtaStart, Request, RequestKind, Response};
 use crate::server::Line;
 use crate::stall::{Stall, StallCycles, StallTable};
 use crate::units::{Cycle, SmId};
+use isa::field::Cache;
 use isa::image::Image;
+use simt::Where;
 use simt::log::Log;
 use simt::resident::{Access, Resident};
 use simt::special::Time;
@@ -97,6 +101,8 @@ pub struct Sm {
     /// Warp-cycles by reason, for every instruction of the code.
     pub(super) stalls: StallTable,
     pub counters: Counters,
+    /// Who watches, if anybody does.
+    pub watcher: Option<Box<Watcher>>,
     /// What goes out at the next exchange.
     pub out: Vec<Request>,
     pub ends: Vec<CtaEnd>,
@@ -145,6 +151,7 @@ impl Sm {
             issued_by_class: [0; CLASSES],
             stalls: StallTable::default(),
             counters: Counters::default(),
+            watcher: None,
             out: Vec::new(),
             ends: Vec::new(),
             log: Log::default(),
@@ -161,6 +168,15 @@ impl Sm {
             lines: Vec::new(),
             output: Vec::new(),
         }
+    }
+
+    /// Warp slots and sub-cores.
+    pub fn size(&self) -> (usize, usize) {
+        (self.warps.len(), self.subs.len())
+    }
+
+    pub fn trace_spec(&self) -> &super::trace_cell::Spec {
+        &self.spec.trace_cell
     }
 
     /// Prepares for a launch: counters at zero, first-level caches as the driver leaves them.
@@ -308,6 +324,9 @@ impl Sm {
             }
             if event <= now {
                 self.answers(work, now);
+                if self.drain_at() <= now {
+                    self.drain(now);
+                }
                 while self.starts.front().is_some_and(|s| s.at.0 <= now) {
                     if let Some(start) = self.starts.pop_front() {
                         self.start_cta(work, &start, now);
@@ -329,7 +348,54 @@ impl Sm {
     #[inline(always)]
     fn next_arrival(&self) -> u64 {
         let answer = self.inbox.front().map_or(u64::MAX, |r| r.at.0);
-        self.starts.front().map_or(answer, |s| answer.min(s.at.0))
+        let answer = self.starts.front().map_or(answer, |s| answer.min(s.at.0));
+        self.drain_at().min(answer)
+    }
+
+    /// The next cycle at which the trace cell stores records through the load-store unit.
+    #[inline(always)]
+    fn drain_at(&self) -> u64 {
+        let cell = self.watcher.as_ref().and_then(|w| w.cell.as_ref());
+        // Without a warp nothing is sampled.
+        cell.filter(|_| self.resident_warps > 0).map_or(u64::MAX, TraceCell::drain_at)
+    }
+
+    /// The trace cell's turn: a line of records goes the way of all stores.
+    fn drain(&mut self, now: u64) {
+        let s = (now % self.subs.len() as u64) as u32;
+        let has_room = self.load_store.room(s, Path::Global).0 <= now;
+        let cell = self.watcher.as_mut().and_then(|w| w.cell.as_mut());
+        let Some(address) = cell.and_then(|cell| cell.drain(now, has_room)) else { return };
+        let access = Access {
+            mask: u32::MAX,
+            global: u32::MAX,
+            size: 4,
+            place: Where::Consecutive(address),
+            ..Access::default()
+        };
+        let operation = Operation {
+            kind: load_store::Kind::Store,
+            access: &access,
+            cache: Cache::Default,
+            sub_core: s,
+            warp: 0,
+            owner: Owner::NOBODY.pack(),
+            registers: 1,
+            local_base: 0,
+        };
+        self.load_store.issue(Cycle(now), &operation, &mut self.out, &mut self.counters);
+        let room = self.load_store.room(s, Path::Global).0;
+        self.subs[s as usize].hold(Class::Global, now, room);
+    }
+
+    /// Records of the trace cell that are complete go on, if there are many.
+    pub fn flush_trace(&mut self, always: bool) {
+        let horizon = self.warps.iter().filter(|w| w.state != State::Empty).map(|w| w.since).min();
+        let Some(cell) = self.watcher.as_mut().and_then(|w| w.cell.as_mut()) else { return };
+        if always || cell.is_full() {
+            // Warps that start have nothing before the exchange point that they come at.
+            cell.flush(if always { u64::MAX } else { horizon.unwrap_or(u64::MAX).min(self.horizon) });
+        }
     }
 
     /// Something has to change hands before this SM can go on.
@@ -415,6 +481,9 @@ impl Sm {
     /// A store or reduction is visible to all.
     fn acknowledge(&mut self, work: &mut Work<'_>, d: Done, now: u64) {
         let owner = Owner::unpack(d.owner);
+        if owner == Owner::NOBODY {
+            return;
+        }
         let n = owner.warp as usize;
         let warp = &mut self.warps[n];
         if warp.generation != owner.generation {
@@ -483,6 +552,9 @@ impl Sm {
         let warp = &mut self.warps[n];
         if until > warp.since {
             self.stalls.charge(warp.pc as usize, reason, until - warp.since);
+            if let Some(watcher) = &mut self.watcher {
+                watcher.wait(n as u16, warp, &[], reason, warp.since, until);
+            }
             warp.since = until;
         }
     }

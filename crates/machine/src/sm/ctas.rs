@@ -66,6 +66,9 @@ impl Sm {
             warp.start(slot as u16, index as u16, context as u16, c.code.scoreboard, at);
             (warp.sub_core, warp.bit) = (s as u8, bit);
             warp.pc = work.ctas[slot].resident.pc(index).unwrap_or(0);
+            if let Some(watcher) = &mut self.watcher {
+                watcher.start(n as u16, slot as u16, start.linear, c.grid_id, at);
+            }
             self.plan(work, n, now);
         }
         work.ctas[slot].warps = slots;
@@ -88,6 +91,9 @@ impl Sm {
         let interval = u64::from(self.spec.barrier_interval);
         let start = self.barrier.serve(Cycle(now), interval).0;
         let release = start + interval + u64::from(self.spec.latency.barrier);
+        if let Some(recorder) = self.watcher.as_mut().and_then(|w| w.recorder.as_mut()) {
+            recorder.arrive(n as u16);
+        }
         let warp = &mut self.warps[n];
         let cta = &mut work.ctas[warp.cta as usize];
         match cta.resident.pc(warp.index as usize) {
@@ -176,6 +182,9 @@ impl Sm {
         let warp = &mut self.warps[n];
         let gone = (now + u64::from(self.spec.latency.exit)).max(warp.stores_left).max(warp.since);
         self.charge_until(n, Stall::Drain, gone);
+        if let Some(watcher) = &mut self.watcher {
+            watcher.leave(n as u16);
+        }
         let warp = &mut self.warps[n];
         warp.state = State::Empty;
         self.resident_warps -= 1;

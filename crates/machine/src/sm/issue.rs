@@ -5,6 +5,7 @@ use super::core::{CtaSlot, Failure, Sm, Work};
 use super::fetch::Fetched;
 use super::load_store::{self, Issued, Operation, Outcome, Path};
 use super::warp::{NO_LINE, Ready, State};
+use super::watch::Watch;
 use crate::stall::Stall;
 use crate::units::Cycle;
 use isa::{Inst, Operand};
@@ -22,8 +23,13 @@ impl Sm {
         let sub = &mut self.subs[s];
         if now > warp.since {
             let mut row = self.stalls.row(pc as usize);
-            row.charge_waiting(sub.why(warp, timing.class, now), timing.class.throttle());
+            let why = sub.why(warp, timing.class, now);
+            row.charge_waiting(why, timing.class.throttle());
+            if let Some(watcher) = &mut self.watcher {
+                watcher.waited(n as u16, warp, s as u32, timing.class, why, now);
+            }
         }
+        let threads = if self.watcher.is_some() { cta.resident.active(index).count_ones() } else { 0 };
         sub.take(warp.bit, timing.class);
         warp.issued = now;
         if timing.kind == Kind::Shuffle {
@@ -61,6 +67,13 @@ impl Sm {
         let start = sub.enter(timing.class, now);
         sub.read_banks(now, timing.bank_reads);
         let (writes, _) = context.code.places(&timing);
+        if let Some(watcher) = &mut self.watcher {
+            watcher.issue(n as u16, pc, s as u32, timing.class, threads, now);
+            if !timing.is_static {
+                watcher.produces(n as u16, writes, pc);
+            }
+            watcher.happened(&timing, &context.image.code[pc as usize], now);
+        }
         let mut from = now + 1;
         let mut reason = Stall::BranchResolving;
         match timing.kind {
@@ -177,8 +190,12 @@ impl Sm {
             // Every warp slot of the machine has its own.
             local_base: context.local_base + context.local_stride * (self.first_slot + n as u64),
         };
+        let before = self.watcher.as_ref().map(|_| self.counters);
         let Issued { operands_read, result } =
             self.load_store.issue(Cycle(now), &operation, &mut self.out, &mut self.counters);
+        if let (Some(watcher), Some(before)) = (&mut self.watcher, &before) {
+            watcher.accessed(n as u16, reads, warp.pc, &self.access, !returns, [before, &self.counters], now);
+        }
         // What the operation reads must not change before it is read.
         for &p in reads {
             warp.places[p as usize].read = Ready::at(operands_read.0, timing.producer);

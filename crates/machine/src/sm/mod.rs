@@ -12,8 +12,10 @@ mod schedule;
 mod spec;
 pub mod sub_core;
 mod tags;
+pub mod trace_cell;
 mod waits;
 mod warp;
+pub mod watch;
 
 pub use core::{Context, Failure, Sm, Work};
 pub use spec::{Latency, Pipe, Policy, Spec};

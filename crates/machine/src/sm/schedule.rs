@@ -8,6 +8,7 @@ use super::core::{Sm, Work};
 use super::plan::{Planned, Supply};
 use super::waits::FOR_READERS;
 use super::warp::{Ready, State, WarpSlot};
+use super::watch::Watch;
 use crate::stall::Stall;
 
 impl Sm {
@@ -19,7 +20,13 @@ impl Sm {
             return;
         }
         if self.spec.dispatch_units == 1 {
-            self.stretch(work, s, alone);
+            match self.watcher.take() {
+                None => self.stretch(work, s, alone, &mut ()),
+                Some(mut watcher) => {
+                    self.stretch(work, s, alone, &mut *watcher);
+                    self.watcher = Some(watcher);
+                }
+            }
         }
         if self.subs[s].next == now && self.subs[s].unplanned.is_none() {
             self.schedule(work, s, now);
@@ -28,11 +35,12 @@ impl Sm {
 
     /// Runs a sub-core by itself up to a cycle. It stops, its next cycle as it is, in front of anything that others must
     /// see in the order of time.
-    fn stretch(&mut self, work: &mut Work<'_>, s: usize, limit: u64) {
+    fn stretch<W: Watch>(&mut self, work: &mut Work<'_>, s: usize, limit: u64, watch: &mut W) {
         let sub = &mut self.subs[s];
         let warps = self.warps.as_mut_slice();
         let (fetch, constants) = (&mut self.fetch, &mut self.constants);
-        let mut supply = Supply { fetch, constants, stalls: &mut self.stalls, counters: &mut self.counters };
+        let (stalls, counters) = (&mut self.stalls, &mut self.counters);
+        let mut supply = Supply { fetch, constants, stalls, counters, watch };
         let (mut issued, mut seen) = (0, 0);
         while sub.next < limit {
             let now = sub.next;
@@ -66,9 +74,15 @@ impl Sm {
             let mut row = supply.stalls.row(pc as usize);
             let waited = now - warp.since;
             if waited > 0 {
-                row.charge_waiting(sub.why(warp, class, now), class.throttle());
+                let why = sub.why(warp, class, now);
+                row.charge_waiting(why, class.throttle());
+                supply.watch.waited(n, warp, sub.number, class, why, now);
             }
             row.charge(Stall::Selected, 1);
+            if W::ON {
+                let threads = work.ctas[usize::from(warp.cta)].resident.active(warp.index.into()).count_ones();
+                supply.watch.issue(n, pc, sub.number, class, threads, now);
+            }
             self.issued_by_class[class as usize] += 1;
             sub.take(bit, class);
             let start = sub.enter(class, now);
@@ -79,6 +93,7 @@ impl Sm {
                     let at = start + u64::from(timing.latency_of(k));
                     warp.places[p as usize].ready = Ready::at(at, timing.producer);
                 }
+                supply.watch.produces(n, writes, pc);
             }
             (warp.issued, warp.since, warp.pc) = (now, now + 1, pc + 1);
             if supply.plan(sub, warp, code, now) != Planned::Done {
