@@ -2,7 +2,7 @@
 
 use super::code::{Class, Producer};
 use super::sub_core::Bit;
-use crate::stall::Stall;
+use crate::stall::{Stall, StallTable};
 
 /// When a register can be used, and as what waiting for it counts: the cycle above two bits of the producer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -130,6 +130,19 @@ impl WarpSlot {
             first: places.first().copied().unwrap_or(0),
             places: places.len() as u8,
             producer,
+        }
+    }
+
+    /// A branch from one place to another is resolved: the next instruction issues from then on.
+    #[inline(always)]
+    pub fn resolve(&mut self, to: u32, pc: u32, from: u64, stalls: &mut StallTable) {
+        if to != pc + 1 {
+            self.line = NO_LINE;
+        }
+        self.issued = from - 1;
+        if from > self.since {
+            stalls.charge(to as usize, Stall::BranchResolving, from - self.since);
+            self.since = from;
         }
     }
 
