@@ -6,6 +6,7 @@ use crate::sm::watch::{self, Recorder, Watcher};
 use crate::sm::{Context, Sm};
 use crate::stall::{Stall, StallCycles};
 use crate::units::Cycle;
+use isa::Op;
 use simt::Memory;
 use trace::profile::{Cause, Detail, Link, Timeline, Work};
 
@@ -21,7 +22,12 @@ pub fn watcher(
     detail: bool,
 ) -> Option<Box<Watcher>> {
     let (slots, sub_cores) = sm.size();
-    let cell = settings.and_then(|s| TraceCell::new(sm.id.0, sm.trace_spec(), s, slots, start.0));
+    let cell = settings.and_then(|s| {
+        let code = context.image.code.iter().enumerate();
+        let calls: Vec<u32> =
+            code.filter(|(_, i)| matches!(i.op, Op::Call | Op::Callx)).map(|(n, _)| n as u32).collect();
+        TraceCell::new(sm.id.0, sm.trace_spec(), s, slots, start.0, &calls)
+    });
     let recorder = detail.then(|| {
         let (places, instructions) = (context.code.scoreboard, context.code.len());
         Recorder::new(sm.id.0, start.0, slots, sub_cores, places, instructions, sm.id.0 == CLOSELY)

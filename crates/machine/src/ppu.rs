@@ -6,13 +6,13 @@ use crate::counters::Counters;
 use crate::distribution::{Needs, Occupancy};
 use crate::front::Front;
 use crate::memory;
+use crate::observe::{self, Traffic};
 use crate::ports::{CtaEnd, CtaStart, Request, Response};
 use crate::sm::code::Code;
-use crate::sm::{Context, Failure, Sm, Work};
-use crate::stall::{STALLS, StallCycles};
-use crate::observe::{self, Traffic};
 use crate::sm::trace_cell::{RegisterError, Registers};
 use crate::sm::watch::Watcher;
+use crate::sm::{Context, Failure, Sm, Work};
+use crate::stall::{STALLS, StallCycles};
 use crate::units::{Cycle, SmId};
 use crate::workers::Workers;
 use isa::image::Image;
@@ -257,7 +257,8 @@ impl Ppu {
         self.now = end;
         let mut watchers: Vec<Watcher> = watchers.into_iter().flatten().map(|w| *w).collect();
         if let Some(settings) = settings {
-            let (records, lost) = observe::store(&mut watchers, &settings, memory).map_err(Stopped::Refused)?;
+            let (records, lost) =
+                observe::store(&mut watchers, &settings, memory).map_err(Stopped::Refused)?;
             self.trace_registers.report(records, lost);
         }
         if let Some(traffic) = traffic {

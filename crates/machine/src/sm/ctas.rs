@@ -143,6 +143,7 @@ impl Sm {
     }
 
     fn wake_blocked(&mut self, work: &mut Work<'_>, slot: usize, at: u64, now: u64) {
+        self.touched = true;
         for k in 0..work.ctas[slot].warps.len() {
             let n = work.ctas[slot].warps[k] as usize;
             let warp = &mut self.warps[n];

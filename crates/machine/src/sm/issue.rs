@@ -68,11 +68,10 @@ impl Sm {
         sub.read_banks(now, timing.bank_reads);
         let (writes, _) = context.code.places(&timing);
         if let Some(watcher) = &mut self.watcher {
-            watcher.issue(n as u16, pc, s as u32, timing.class, threads, now);
+            watcher.issue(n as u16, pc, s as u32, &timing, threads, now);
             if !timing.is_static {
                 watcher.produces(n as u16, writes, pc);
             }
-            watcher.happened(&timing, &context.image.code[pc as usize], now);
         }
         let mut from = now + 1;
         let mut reason = Stall::BranchResolving;

@@ -11,6 +11,7 @@ mod spec;
 pub use registers::{Drain, Event, RegisterError, Registers, Settings};
 pub use spec::Spec;
 
+use super::code::Kind;
 use super::waits::FOR_READERS;
 use super::warp::WarpSlot;
 use crate::stall::Stall;
@@ -53,6 +54,8 @@ struct Slot {
 pub struct TraceCell {
     sm: u16,
     settings: Settings,
+    /// Instructions that call functions, ascending.
+    calls: Vec<u32>,
     /// Cycles between samples of one slot.
     stride: u64,
     /// The cycle that sampling counts from, and the cycles between which it is on.
@@ -86,7 +89,14 @@ pub struct TraceCell {
 
 impl TraceCell {
     /// The cell of an SM for a launch that starts at a cycle; `None` if it does not take part.
-    pub fn new(sm: u16, spec: &Spec, settings: &Settings, slots: usize, start: u64) -> Option<TraceCell> {
+    pub fn new(
+        sm: u16,
+        spec: &Spec,
+        settings: &Settings,
+        slots: usize,
+        start: u64,
+        calls: &[u32],
+    ) -> Option<TraceCell> {
         if !settings.has_sm(sm) {
             return None;
         }
@@ -100,6 +110,7 @@ impl TraceCell {
         let base = start + settings.phase;
         Some(TraceCell {
             sm,
+            calls: calls.to_vec(),
             stride: settings.period * turns,
             base,
             window: (zero.saturating_add(settings.window.0), zero.saturating_add(settings.window.1)),
@@ -128,8 +139,7 @@ impl TraceCell {
     /// A warp takes a slot; its cycles are told of from `at` on.
     pub fn start(&mut self, slot: u16, cta: u16, linear: u64, task: u64, at: u64) {
         let s = &self.settings;
-        let is_wanted =
-            (s.ctas.0..=s.ctas.1).contains(&linear) && (s.task == 0 || s.task == task);
+        let is_wanted = (s.ctas.0..=s.ctas.1).contains(&linear) && (s.task == 0 || s.task == task);
         self.slots[slot as usize] = Slot { cta, is_wanted };
         self.present += u64::from(is_wanted);
         self.next[slot as usize] = match (is_wanted, s.event) {
@@ -148,7 +158,8 @@ impl TraceCell {
 
     /// The first moment of a slot that is not before a cycle.
     fn first_moment(&self, slot: u16, at: u64) -> u64 {
-        let first = self.base + if self.settings.in_turn { u64::from(slot) * self.settings.period } else { 0 };
+        let first =
+            self.base + if self.settings.in_turn { u64::from(slot) * self.settings.period } else { 0 };
         first + at.saturating_sub(first).div_ceil(self.stride) * self.stride
     }
 
@@ -218,8 +229,14 @@ impl TraceCell {
 
     /// An instruction issued.
     #[inline(always)]
-    pub fn issued(&mut self) {
+    pub fn issued(&mut self, pc: u32, kind: Kind, now: u64) {
         self.counters[0] = self.counters[0].wrapping_add(1);
+        match kind {
+            Kind::Branch if self.calls.binary_search(&pc).is_ok() => self.event(Event::Call, 1, now),
+            Kind::Branch => self.event(Event::Branch, 1, now),
+            Kind::Barrier => self.event(Event::Barrier, 1, now),
+            _ => {}
+        }
     }
 
     // --- through the load-store units -----------------------------------------------------------------------------
@@ -253,7 +270,9 @@ impl TraceCell {
             }
         }
         let next_moment = match by_cycles {
-            true => self.base + (now.saturating_sub(self.base) / self.settings.period + 1) * self.settings.period,
+            true => {
+                self.base + (now.saturating_sub(self.base) / self.settings.period + 1) * self.settings.period
+            }
             false => u64::MAX,
         };
         if self.waiting < LINE || !has_room {
@@ -318,8 +337,11 @@ impl TraceCell {
         let turns = self.slots.len() as u64;
         for i in &self.intervals {
             let first = self.moments[..now].partition_point(|&m| m < i.from);
-            for (k, &m) in self.moments[..now].iter().enumerate().skip(first).take_while(|(_, m)| **m < i.until) {
-                if self.settings.in_turn && (self.moments_seen + k as u64) % turns != u64::from(i.sample.slot) {
+            for (k, &m) in
+                self.moments[..now].iter().enumerate().skip(first).take_while(|(_, m)| **m < i.until)
+            {
+                if self.settings.in_turn && (self.moments_seen + k as u64) % turns != u64::from(i.sample.slot)
+                {
                     continue;
                 }
                 let stalls = i.sample.stalls | holds(i.missing, m);

@@ -12,12 +12,11 @@ pub use causes::{Causes, producers};
 pub use recorder::Recorder;
 pub use timeline::{Buckets, put_together, traffic};
 
-use super::code::{Class, Kind, Timing};
+use super::code::{Class, Timing};
 use super::trace_cell::{Event, TraceCell};
 use super::warp::WarpSlot;
 use crate::counters::Counters;
 use crate::stall::Stall;
-use isa::{Inst, Op};
 use simt::resident::Access;
 
 /// What waiting for a pipe turns into: cycles for want of it, for the dispatcher, for other warps.
@@ -35,7 +34,7 @@ pub trait Watch {
     fn waited(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64);
 
     /// An instruction issues, with so many threads.
-    fn issue(&mut self, slot: u16, pc: u32, sub: u32, class: Class, threads: u32, now: u64);
+    fn issue(&mut self, slot: u16, pc: u32, sub: u32, timing: &Timing, threads: u32, now: u64);
 
     /// Its results will be at these places of the scoreboard in a while.
     fn produces(&mut self, slot: u16, places: &[u16], pc: u32);
@@ -51,7 +50,7 @@ impl Watch for () {
     fn waited(&mut self, _: u16, _: &WarpSlot, _: u32, _: Class, _: Waited, _: u64) {}
 
     #[inline(always)]
-    fn issue(&mut self, _: u16, _: u32, _: u32, _: Class, _: u32, _: u64) {}
+    fn issue(&mut self, _: u16, _: u32, _: u32, _: &Timing, _: u32, _: u64) {}
 
     #[inline(always)]
     fn produces(&mut self, _: u16, _: &[u16], _: u32) {}
@@ -77,17 +76,6 @@ impl Watcher {
 }
 
 impl Watcher {
-    /// An instruction that others may notice was issued.
-    pub fn happened(&mut self, timing: &Timing, inst: &Inst, now: u64) {
-        let Some(cell) = &mut self.cell else { return };
-        match (timing.kind, inst.op) {
-            (Kind::Branch, Op::Call | Op::Callx) => cell.event(Event::Call, 1, now),
-            (Kind::Branch, _) => cell.event(Event::Branch, 1, now),
-            (Kind::Barrier, _) => cell.event(Event::Barrier, 1, now),
-            _ => {}
-        }
-    }
-
     /// A memory operation went to the load-store unit: the counters before and after.
     pub fn accessed(
         &mut self,
@@ -154,15 +142,15 @@ impl Watch for Watcher {
     }
 
     #[inline]
-    fn issue(&mut self, slot: u16, pc: u32, sub: u32, class: Class, threads: u32, now: u64) {
+    fn issue(&mut self, slot: u16, pc: u32, sub: u32, timing: &Timing, threads: u32, now: u64) {
         if let Some(cell) = &mut self.cell {
-            cell.issued();
+            cell.issued(pc, timing.kind, now);
             if cell.is_due(slot, now + 1) {
                 cell.sample(slot, pc, 1 << Stall::Selected as u32, now, now + 1, None);
             }
         }
         if let Some(recorder) = &mut self.recorder {
-            recorder.issue(slot, pc, sub, class, threads, now);
+            recorder.issue(slot, pc, sub, timing.class, threads, now);
         }
     }
 

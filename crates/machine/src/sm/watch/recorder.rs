@@ -106,12 +106,16 @@ impl Recorder {
         self.state(slot, warp.pc, reason, from, until);
         let known = &self.slots[slot as usize];
         let (link, cause) = match reason {
-            Stall::LongScoreboard | Stall::ShortScoreboard => (Link::Register, self.maker(slot, warp, checks, reason)),
+            Stall::LongScoreboard | Stall::ShortScoreboard => {
+                (Link::Register, self.maker(slot, warp, checks, reason))
+            }
             Stall::Barrier => (Link::Barrier, self.barrier),
             Stall::Drain | Stall::Membar => (Link::Store, known.store),
             Stall::BranchResolving => (Link::Branch, known.last),
             // Code that was jumped to.
-            Stall::NoInstruction if known.last != NONE && known.last + 1 != warp.pc => (Link::Branch, known.last),
+            Stall::NoInstruction if known.last != NONE && known.last + 1 != warp.pc => {
+                (Link::Branch, known.last)
+            }
             _ => return,
         };
         if cause != NONE {
@@ -135,7 +139,16 @@ impl Recorder {
     }
 
     #[inline]
-    pub fn waited(&mut self, slot: u16, pc: u32, sub: u32, class: Class, reason: Stall, from: u64, until: u64) {
+    pub fn waited(
+        &mut self,
+        slot: u16,
+        pc: u32,
+        sub: u32,
+        class: Class,
+        reason: Stall,
+        from: u64,
+        until: u64,
+    ) {
         self.state(slot, pc, reason, from, until);
         if reason == Stall::NotSelected {
             return;
@@ -164,7 +177,15 @@ impl Recorder {
     }
 
     /// A warp's memory operation went to the load-store unit: what it reads, and how the counters changed.
-    pub fn access(&mut self, slot: u16, reads: &[u16], pc: u32, access: &Access, before: &Counters, after: &Counters) {
+    pub fn access(
+        &mut self,
+        slot: u16,
+        reads: &[u16],
+        pc: u32,
+        access: &Access,
+        before: &Counters,
+        after: &Counters,
+    ) {
         for &p in reads {
             self.makers[slot as usize * self.places + p as usize][1] = pc;
         }
