@@ -93,6 +93,7 @@ impl Module {
             cycles_done: timing.cycles,
             ctas_done: Some(done),
             print: options.print,
+            detail: timing.detail,
         };
         let mut machine = device.machine();
         let mut ppu = machine.ppu(timing.config);
@@ -121,7 +122,7 @@ impl Module {
                     thread_instructions: report.counters.thread_instructions,
                     ctas: launch.ctas(),
                     report: Some(Box::new(report)),
-                    detail: None,
+                    detail: timed.detail,
                 })
             }
             // What a launch leaves behind when it is stopped is not used again.
