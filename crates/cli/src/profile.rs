@@ -1,11 +1,13 @@
 //! `warploom profile`: where the time of every warp went, line by line, in the terminal and in files for other tools.
 
 use crate::launching::{self, Launching};
-use crate::{End, render};
+use crate::{End, render, sampling};
 use driver::launch_file::LaunchFile;
+use driver::machine::sm::trace_cell::Drain;
 use driver::run::Session;
-use driver::{CompileOptions, Problem, Problems, files};
+use driver::{Capture, CompileOptions, LaunchOptions, Problem, Problems, Timing, files};
 use serde_json::json;
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use trace::export::text::Style;
@@ -63,6 +65,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     max_instructions: Option<u64>,
     #[command(flatten)]
+    sampling: sampling::Options,
+    #[command(flatten)]
     compile: crate::compile::Options,
 }
 
@@ -92,19 +96,52 @@ fn measure(arguments: &Arguments) -> Result<Vec<Profile>, End> {
     let session = Session::new(&file, &CompileOptions::from(arguments.compile))?;
     launching::stop_on_ctrl_c();
     let printed = Mutex::new(Vec::new());
+    let sampling = arguments.sampling.sampling()?;
+    let capture = match &sampling {
+        Some(_) => {
+            Some(RefCell::new(Capture::begin(session.device()).map_err(|e| Problem::new(e.to_string()))?))
+        }
+        None => None,
+    };
     let launching = Launching {
         threads: arguments.threads,
         max_instructions: arguments.max_instructions,
         cold: arguments.cold,
         config: Some(&config),
         detail: true,
+        // Samples that slow the program down are taken in a run of their own.
+        sampling: sampling.as_ref().filter(|s| s.settings.drain != Drain::LoadStore),
+        capture: capture.as_ref(),
         json: arguments.json || arguments.csv,
         printed: &printed,
     };
-    let mut profiles = Vec::new();
+    let mut launches = Vec::new();
     for number in 0..file.launches.len() {
-        let (stats, _) = launching.run(&file, &session, number)?;
-        profiles.extend(session.profile(number, &config, &stats, &arguments.source));
+        launches.push(launching.run(&file, &session, number)?.0);
+    }
+    let mut profiles: Vec<Profile> = launches
+        .iter()
+        .enumerate()
+        .filter_map(|(n, stats)| session.profile(n, &config, stats, &arguments.source))
+        .collect();
+    if let (Some(sampling), Some(capture)) = (&sampling, &capture) {
+        let options = LaunchOptions {
+            threads: arguments.threads,
+            cancel: Some(launching::stop()),
+            timing: Some(Timing {
+                config: &config,
+                cold: arguments.cold,
+                detail: false,
+                sampling: None,
+                cycles: None,
+            }),
+            ..LaunchOptions::default()
+        };
+        let found = arguments.sampling.collect(sampling, &capture.borrow(), &launches, &options)?;
+        for (p, (n, (runs, extra))) in profiles.iter_mut().zip(found.into_iter().enumerate()) {
+            let instructions = session.module(n).map_or(0, |m| m.image().code.len());
+            p.samples = Some(driver::profile::samples(sampling::words(sampling), instructions, &runs, extra));
+        }
     }
     Ok(profiles)
 }

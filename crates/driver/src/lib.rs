@@ -22,6 +22,7 @@
 //! | [`limits`] | what can be launched |
 //! | [`launch_file`], [`run`] | launch files and running them |
 //! | [`element`], [`init`], [`npy`], [`picture`], [`digest`] | element types, buffer contents, and results as files and summaries |
+//! | [`replay`] | the calls of a program, run again from the state that they began in |
 //! | [`profile`] | a timed launch joined with its program, PTX and source |
 //! | [`problem`], [`files`] | what is wrong with an input; reading files with limits |
 //!
@@ -42,6 +43,7 @@ pub mod npy;
 pub mod picture;
 pub mod problem;
 pub mod profile;
+pub mod replay;
 pub mod run;
 pub mod timing;
 
@@ -53,6 +55,7 @@ pub use launch_file::LaunchFile;
 pub use machine::{self, Config, Report};
 pub use module::Module;
 pub use problem::{Problem, Problems, Source};
+pub use replay::Capture;
 pub use run::{RunError, Session};
-pub use timing::Timing;
+pub use timing::{Sampled, Sampling, Timing};
 pub use trace;

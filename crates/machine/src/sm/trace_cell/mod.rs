@@ -5,8 +5,10 @@
 //! all that could come before them is known.
 
 mod fifo;
-mod registers;
+pub mod registers;
 mod spec;
+#[cfg(test)]
+mod tests;
 
 pub use registers::{Drain, Event, RegisterError, Registers, Settings};
 pub use spec::Spec;

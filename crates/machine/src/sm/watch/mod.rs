@@ -6,6 +6,8 @@
 
 mod causes;
 mod recorder;
+#[cfg(test)]
+mod tests;
 mod timeline;
 
 pub use causes::{Causes, producers};
