@@ -6,14 +6,14 @@ use conformance::truth::Truth;
 use driver::machine::sm::trace_cell::{Drain, Event, Settings};
 use driver::{CompileOptions, LaunchFile, LaunchOptions, LaunchStats, Sampling, Session, Timing};
 use machine::Config;
-use machine::stall::Stall;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use trace::distance::{Weights, total_variation};
 use trace::record::read_all;
 
 /// Kernels of more instructions than this take too long here.
-const MOST: f64 = 4e5;
+const MOST: f64 = 3e5;
 
 fn kernels(set: &str, most: f64) -> Vec<PathBuf> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(set);
@@ -48,8 +48,10 @@ fn every(period: u64) -> Sampling {
 #[test]
 fn nobody_notices_that_they_are_watched() {
     let mut paths = kernels("main", MOST);
-    paths.extend(kernels("sweep", MOST).into_iter().step_by(4));
+    paths.extend(kernels("sweep", MOST).into_iter().step_by(6));
     assert!(paths.len() > 10);
+    // Records of instructions that lack more than one thing.
+    let several = AtomicUsize::new(0);
     paths.par_iter().for_each(|path| {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let (plain, results) = run(path, false, None);
@@ -66,12 +68,16 @@ fn nobody_notices_that_they_are_watched() {
             assert_eq!(sectors, report.counters.l1_sectors, "{name}");
             let threads: u64 = detail.work.iter().map(|w| w.threads).sum();
             assert_eq!(threads, report.counters.thread_instructions, "{name}");
+            let sampled = b.sampled.as_ref().expect("sampled");
+            let more = read_all(sampled.form, &sampled.bytes).filter(|r| r.stalls.count_ones() > 1).count();
+            several.fetch_add(more, Ordering::Relaxed);
             for c in &detail.causes {
                 let waited = report.stalls[c.pc as usize][c.reason as usize];
                 assert!(c.cycles <= waited, "{name}: {c:?} of {waited}");
             }
         }
     });
+    assert!(several.into_inner() > 0, "a vector has every reason that holds");
 }
 
 /// Shares by instruction and reason: exact, and sampled.
@@ -136,9 +142,4 @@ fn other_ways_to_sample() {
     let (two, _) = take(&|s| s.only([4, 5]));
     let all: Vec<u16> = read_all(two.form, &two.bytes).map(|r| r.sm).collect();
     assert!(!all.is_empty() && all.iter().all(|sm| [4, 5].contains(sm)));
-    // A vector has every reason that holds: some instructions lack more than one thing.
-    let (vectors, _) = take(&|s| s.period = 16);
-    let more = read_all(vectors.form, &vectors.bytes).filter(|r| r.stalls.count_ones() > 1).count();
-    assert!(more > 0);
-    assert!(read_all(vectors.form, &vectors.bytes).all(|r| r.reason() != Some(Stall::Grant)));
 }
