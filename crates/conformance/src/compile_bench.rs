@@ -127,13 +127,21 @@ fn seconds_on_core() -> Option<f64> {
     Some(nanoseconds as f64 * 1e-9)
 }
 
-/// What `work` returns and the seconds it took this thread.
-fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
+/// Seconds over which short work is repeated: hosts count the time on a core in steps of some milliseconds.
+const LEAST: f64 = 0.1;
+
+/// The seconds that `work` takes this thread.
+fn timed(mut work: impl FnMut() -> Result<(), String>) -> Result<f64, String> {
     let (start, core) = (Instant::now(), seconds_on_core());
-    let result = work();
-    let elapsed = start.elapsed().as_secs_f64();
-    let on_core = core.and_then(|from| Some(seconds_on_core()? - from));
-    (result, on_core.filter(|&s| s > 0.0).unwrap_or(elapsed))
+    for count in 1.. {
+        work()?;
+        let elapsed = start.elapsed().as_secs_f64();
+        let on_core = core.and_then(|from| Some(seconds_on_core()? - from)).unwrap_or(elapsed);
+        if on_core >= LEAST {
+            return Ok(on_core / f64::from(count));
+        }
+    }
+    Err("work that takes no time".into())
 }
 
 /// Compiles modules of every length several times, of which the best counts.
@@ -147,8 +155,8 @@ pub fn measure(kind: &Kind, options: &CompileOptions, most: usize) -> Result<Row
     let mut times: Vec<(usize, f64)> = sources.iter().map(|&(lines, _)| (lines, f64::INFINITY)).collect();
     for _ in 0..ROUNDS {
         for ((lines, source), (_, best)) in sources.iter().zip(&mut times) {
-            let (image, seconds) = timed(|| driver::compile(source, options));
-            image.map_err(|p| format!("{} of {lines} lines: {p}", kind.name))?;
+            let fail = |p| format!("{} of {lines} lines: {p}", kind.name);
+            let seconds = timed(|| driver::compile(source, options).map(drop).map_err(fail))?;
             *best = best.min(seconds);
         }
     }

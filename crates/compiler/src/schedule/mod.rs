@@ -15,8 +15,9 @@
 //!
 //! The scheduler runs on virtual registers after copies were merged, so that no order it finds brings a copy back. It may use
 //! as many registers as leave the SM full of warps, which is what NVIDIA's assembler does; a function that needs more as it
-//! stands keeps below the step of occupancy that it is on. Where an order would pass that step or make the allocator spill, the
-//! source order stays.
+//! stands keeps below the step of occupancy that it is on. What no order can keep in registers is
+//! spilled first, and the loads and stores are scheduled with the rest. Where an order would pass that step or make the allocator
+//! spill, the source order stays.
 
 mod effects;
 mod forward;
