@@ -12,7 +12,7 @@ use super::sub_core::{Bit, SubCore};
 use super::warp::{Owner, Place, Ready, State, UNKNOWN, WarpSlot};
 use crate::Config;
 use crate::counters::Counters;
-use crate::ports::{CtaEnd, CtaStart, Request, RequestKind, Response};
+use crate::ports::{CtaEnd, CtaStart, Request, RequestKind, Response, merge};
 use crate::server::Line;
 use crate::stall::{Stall, StallCycles, StallTable};
 use crate::units::{Cycle, SmId};
@@ -183,12 +183,14 @@ impl Sm {
         if responses.is_empty() {
             return;
         }
-        // Usually all are later than what is here.
+        // Often all are later than what is here.
+        let old = self.inbox.len();
         let sorted = self.inbox.back().is_none_or(|b| b.at <= responses[0].at);
-        self.inbox.extend(responses.drain(..));
+        self.inbox.extend(responses.iter());
         if !sorted {
-            self.inbox.make_contiguous().sort_by_key(|r| r.at);
+            merge(self.inbox.make_contiguous(), old, responses);
         }
+        responses.clear();
         self.next = self.next.min(self.inbox[0].at.0);
     }
 
@@ -208,7 +210,7 @@ impl Sm {
         text
     }
 
-    /// Moves the requests that leave before `until` to an outbox, in the order of their cycles.
+    /// Moves the requests that leave before `until` to an empty outbox, in the order of their cycles.
     pub fn send(&mut self, until: Cycle, outbox: &mut Vec<Request>) -> bool {
         if self.out.is_empty() {
             return false;
@@ -217,8 +219,15 @@ impl Sm {
             self.out.sort_by_key(|r| r.at);
         }
         let now = self.out.partition_point(|r| r.at < until);
-        outbox.extend(self.out.drain(..now));
-        now > 0
+        if now == 0 {
+            return false;
+        }
+        // The list itself goes; what stays is usually little.
+        std::mem::swap(&mut self.out, outbox);
+        self.out.clear();
+        self.out.extend_from_slice(&outbox[now..]);
+        outbox.truncate(now);
+        true
     }
 
     /// When the next request leaves.

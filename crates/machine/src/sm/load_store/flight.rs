@@ -3,9 +3,8 @@
 //! Entries are small and used again, the last one freed first: many SMs take turns in the host's caches.
 
 use super::Kind;
-use super::coalesce::count;
 use crate::prefetch::prefetch;
-use crate::units::Cycle;
+use crate::units::{Cycle, count};
 
 /// End of a list.
 const END: u32 = u32::MAX;

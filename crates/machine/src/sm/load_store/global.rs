@@ -1,12 +1,12 @@
 //! Global and local memory through the first-level cache: lookups, misses, stores, atomics, and the answers.
 
-use super::coalesce::{Modify, Pieces, count, modify};
+use super::coalesce::{Modify, Pieces, modify};
 use super::flight::NO_SLOT;
 use super::l1::NONE;
 use super::{Done, Kind, LoadStore, Operation, Outcome};
 use crate::counters::Counters;
 use crate::ports::{Request, RequestKind, Response};
-use crate::units::{Cycle, SECTOR, Token};
+use crate::units::{Cycle, SECTOR, Token, count};
 use isa::field::Cache;
 
 impl LoadStore {
