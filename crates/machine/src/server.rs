@@ -83,21 +83,13 @@ impl Calendar {
     /// Bucket `n` is asked for: those that it leaves behind are used again.
     #[inline(always)]
     fn reach(&mut self, n: u64) {
-        if n <= self.newest {
-            return;
+        if n - self.newest.min(n) > BUCKETS as u64 {
+            self.newest = n - BUCKETS as u64;
         }
-        if n - self.newest >= BUCKETS as u64 {
-            self.buckets.fill(UNUSED);
-        } else {
-            let (from, to) = ((self.newest + 1) as usize % BUCKETS, n as usize % BUCKETS);
-            if from <= to {
-                self.buckets[from..=to].fill(UNUSED);
-            } else {
-                self.buckets[from..].fill(UNUSED);
-                self.buckets[..=to].fill(UNUSED);
-            }
+        while self.newest < n {
+            self.newest += 1;
+            *self.bucket(self.newest) = UNUSED;
         }
-        self.newest = n;
     }
 
     /// The first bucket from number `n` on that has room, and that room.
@@ -126,6 +118,23 @@ impl Calendar {
     #[inline]
     pub fn take(&mut self, at: Cycle, units: u32) -> Cycle {
         let wanted = at.0 >> self.shift;
+        // Mostly the first bucket has room.
+        if wanted >= self.first() {
+            self.reach(wanted);
+            let (room, unit) = (self.room, self.unit);
+            let bucket = self.bucket(wanted);
+            let used = u32::from(bucket.used) + units;
+            if used <= room {
+                bucket.used = used as u16;
+                let share = (u64::from(used) * unit) >> 32;
+                return Cycle((wanted << self.shift) + share.saturating_sub(1)).later(at);
+            }
+        }
+        self.take_later(wanted, at, units)
+    }
+
+    /// The same where the first bucket has not enough room.
+    fn take_later(&mut self, wanted: u64, at: Cycle, units: u32) -> Cycle {
         let mut n = wanted.max(self.first());
         let mut left = units;
         loop {

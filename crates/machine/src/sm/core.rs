@@ -7,6 +7,7 @@ use super::code::{CLASSES, Class, Code, Kind};
 use super::constants::Constants;
 use super::fetch::Fetch;
 use super::load_store::{self, Done, LoadStore, Path};
+use super::outgoing::{Outgoing, is_code};
 use super::spec::Spec;
 use super::sub_core::SubCore;
 use super::warp::{Owner, Ready, State, WarpSlot};
@@ -97,8 +98,9 @@ pub struct Sm {
     /// Warp-cycles by reason, for every instruction of the code.
     pub(super) stalls: StallTable,
     pub counters: Counters,
-    /// What goes out at the next exchange.
+    /// Requests since the last exchange, and those from before that leave later.
     pub out: Vec<Request>,
+    outgoing: Outgoing,
     pub ends: Vec<CtaEnd>,
     pub log: Log,
     pub failure: Option<Failure>,
@@ -146,6 +148,7 @@ impl Sm {
             stalls: StallTable::default(),
             counters: Counters::default(),
             out: Vec::new(),
+            outgoing: Outgoing::default(),
             ends: Vec::new(),
             log: Log::default(),
             failure: None,
@@ -213,27 +216,15 @@ impl Sm {
 
     /// Moves the requests that leave before `until` to an empty outbox, in the order of their cycles.
     pub fn send(&mut self, until: Cycle, outbox: &mut Vec<Request>) -> bool {
-        if self.out.is_empty() {
+        if self.out.is_empty() && self.outgoing.is_empty() {
             return false;
         }
-        if !self.out.is_sorted_by_key(|r| r.at) {
-            self.out.sort_by_key(|r| r.at);
-        }
-        let now = self.out.partition_point(|r| r.at < until);
-        if now == 0 {
-            return false;
-        }
-        // The list itself goes; what stays is usually little.
-        std::mem::swap(&mut self.out, outbox);
-        self.out.clear();
-        self.out.extend_from_slice(&outbox[now..]);
-        outbox.truncate(now);
-        true
+        self.outgoing.send(&mut self.out, until, outbox)
     }
 
     /// When the next request leaves.
     pub fn next_request(&self) -> Option<Cycle> {
-        self.out.iter().map(|r| r.at).min()
+        self.out.iter().map(|r| r.at).chain(self.outgoing.next()).min()
     }
 
     /// Instructions issued in this launch.
@@ -286,15 +277,13 @@ impl Sm {
         let answers = self.inbox.iter().take_while(|r| r.at < until);
         self.load_store
             .expect(answers.filter(|r| !matches!(r.kind, RequestKind::Instruction | RequestKind::Constant)));
-        let mut limit = ahead.0;
+        // Code and constants can come from nearby, sooner than the next exchange point.
+        let nearest = self.nearest;
+        let before = |limit: u64, r: &Request| limit.min(r.at.0 + nearest);
+        let mut limit = self.outgoing.code().fold(ahead.0, before);
         let mut seen = 0;
         while self.failure.is_none() {
-            // Code and constants can come from nearby, sooner than the next exchange point.
-            for r in &self.out[seen..] {
-                if matches!(r.kind, RequestKind::Instruction | RequestKind::Constant) {
-                    limit = limit.min(r.at.0 + self.nearest);
-                }
-            }
+            limit = self.out[seen..].iter().filter(|r| is_code(r)).fold(limit, before);
             seen = self.out.len();
             // The sub-core whose turn it is, the next one after it, and what comes from outside.
             let (mut s, mut first, mut second) = (0, u64::MAX, u64::MAX);
@@ -343,7 +332,11 @@ impl Sm {
 
     /// Something has to change hands before this SM can go on.
     fn concerns_others(&self) -> bool {
-        !(self.out.is_empty() && self.ends.is_empty() && self.retry.is_empty() && self.log.is_empty())
+        !(self.out.is_empty()
+            && self.outgoing.is_empty()
+            && self.ends.is_empty()
+            && self.retry.is_empty()
+            && self.log.is_empty())
     }
 
     fn answers(&mut self, work: &mut Work<'_>, now: u64) {
