@@ -44,10 +44,10 @@ class Tab:
         self.tab.goto(page.as_uri())
         self.name = f"{page.stem}-{width}-{scheme}"
 
-    def end(self, folder):
+    def end(self, folder, full_page=True):
         over = self.tab.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert over <= 0, f"{self.name} is {over} pixels too wide"
-        self.tab.screenshot(path=folder / f"{self.name}.png", full_page=True)
+        self.tab.screenshot(path=folder / f"{self.name}.png", full_page=full_page, timeout=90_000)
         assert not self.wrong, f"{self.name}: {self.wrong}"
         self.tab.close()
 
@@ -61,7 +61,7 @@ class Tab:
 def panes(t):
     """Rows of the three panes are linked, and stalls lead to their causes."""
     for pane in ("source", "ptx", "machine"):
-        assert t.count(f"#list-{pane} .row") > 5, pane
+        assert t.count(f"#list-{pane} .row") > 3, pane
     assert t.count("#list-source .row.sel") == 1, "the hottest line is selected"
     assert t.count("#list-ptx .row.linked") > 0 and t.count("#list-machine .row.linked") > 0
     # A click on a waiting instruction's bar goes to the instruction that it waits for.
@@ -154,7 +154,7 @@ def main(warploom, folder):
         before = t.tab.evaluate(wide)
         t.tab.locator("g.b").nth(1).click()
         assert t.tab.evaluate(wide) > before, "a click widens a box"
-        t.end(folder)
+        t.end(folder, full_page=False)
         browser.close()
     print(f"browser: {len(pages)} pages, no errors")
 
