@@ -42,11 +42,12 @@ class Tab:
         self.tab.on("pageerror", lambda e: self.wrong.append(str(e)))
         self.tab.on("request", lambda r: None if r.url.startswith("file:") else self.wrong.append(r.url))
         self.tab.goto(page.as_uri())
-        self.name = f"{page.stem}-{width}-{scheme}"
+        self.name = f"{page.stem}-{width}-{scheme}" if page.suffix == ".html" else page.name
 
     def end(self, folder, full_page=True):
         over = self.tab.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert over <= 0, f"{self.name} is {over} pixels too wide"
+        self.tab.evaluate("scrollTo(0, 0)")
         self.tab.screenshot(path=folder / f"{self.name}.png", full_page=full_page, timeout=90_000)
         assert not self.wrong, f"{self.name}: {self.wrong}"
         self.tab.close()
