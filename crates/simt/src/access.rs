@@ -1,7 +1,7 @@
 //! Which bytes an instruction is about to touch.
 
 use crate::fault::Space;
-use crate::lanes::Lanes;
+use crate::lanes::{Lanes, Row};
 use crate::ops::atomic;
 use crate::ops::memory::{self, B32, B64, B128, GENERIC, GLOBAL, LOCAL, SHARED, U8, U16};
 use crate::ops::pattern::{Pattern, pattern};
@@ -38,6 +38,9 @@ pub struct Access {
     pub place: Where,
     /// Addresses of the lanes in `mask`, if `place` is [`Where::Lanes`].
     pub lanes: [u64; 32],
+    /// For [`Where::Lanes`] in shared memory: how far lanes 1, 2, 4, 8 and 16 are from lane 0, if all others follow from
+    /// that, as they do where threads are a tile.
+    pub steps: Option<[u32; 5]>,
 }
 
 impl Default for Access {
@@ -51,6 +54,7 @@ impl Default for Access {
             size: 0,
             place: Where::Lanes,
             lanes: [0; 32],
+            steps: None,
         }
     }
 }
@@ -141,6 +145,8 @@ unsafe fn place<const S: u32, const W: u32>(l: &Lanes, u: &Uop, out: &mut Access
             Pattern::Same(address) => Where::Same(address),
             _ => {
                 addresses::<S>(l, u, out);
+                // SAFETY: the row exists.
+                out.steps = if S == SHARED { steps(&*l.row(u.a)) } else { None };
                 Where::Lanes
             }
         }
@@ -162,6 +168,22 @@ unsafe fn addresses<const S: u32>(l: &Lanes, u: &Uop, out: &mut Access) {
     }
 }
 
+/// How far lanes 1, 2, 4, 8 and 16 are from lane 0, if the others are where the sum of these steps takes them.
+#[inline(always)]
+fn steps(row: &Row) -> Option<[u32; 5]> {
+    let steps = std::array::from_fn(|n| row[1 << n].wrapping_sub(row[0]));
+    let mut off = 0;
+    for i in 0..32 {
+        let mut at = row[0];
+        for n in 0..5 {
+            // All ones for a lane that has the bit.
+            at = at.wrapping_add(steps[n] & (i as u32 >> n & 1).wrapping_neg());
+        }
+        off |= at ^ row[i];
+    }
+    (off == 0).then_some(steps)
+}
+
 /// A generic access whose lanes may go to different windows.
 ///
 /// # Safety
@@ -169,7 +191,7 @@ unsafe fn addresses<const S: u32>(l: &Lanes, u: &Uop, out: &mut Access) {
 unsafe fn windows(l: &Lanes, u: &Uop, out: &mut Access) {
     // SAFETY: the caller's promise.
     unsafe { addresses::<GENERIC>(l, u, out) };
-    out.place = Where::Lanes;
+    (out.place, out.steps) = (Where::Lanes, None);
     for lane in (0..32).filter(|i| out.mask >> i & 1 != 0) {
         let a = &mut out.lanes[lane];
         let set = match (*a >> 32) as u32 {

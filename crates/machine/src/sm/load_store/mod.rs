@@ -137,6 +137,7 @@ pub struct LoadStore {
     miss_lines: u32,
     flights: Flights,
     pieces: Pieces,
+    shapes: shared::Shapes,
     split: u32,
 }
 
@@ -170,6 +171,7 @@ impl LoadStore {
             cache,
             flights: Flights::new(warps as usize * 4),
             pieces: Pieces::default(),
+            shapes: shared::Shapes::new(),
             split: 0,
         }
     }
@@ -281,7 +283,7 @@ impl LoadStore {
     /// Shared memory: when the access reaches the banks, and when its result is there.
     fn shared(&mut self, at: Cycle, op: &Operation, counters: &mut Counters) -> (Cycle, Cycle) {
         let spec = &self.spec.shared;
-        let (passes, ideal) = shared::passes(op.access, op.access.shared);
+        let (passes, ideal) = self.shapes.passes(op.access, op.access.shared);
         counters.shared_requests += 1;
         counters.bank_conflicts += u64::from(passes - ideal);
         let mut latency = spec.load_latency;

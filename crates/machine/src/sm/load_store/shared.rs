@@ -4,8 +4,38 @@
 use super::coalesce::lanes;
 use simt::resident::{Access, Where};
 
+/// Shapes of tiles that are remembered.
+const SHAPES: usize = 64;
+
+/// Passes of accesses whose lanes are a tile: they depend on the steps between lanes only, since all banks are alike, and
+/// a program has few such shapes.
+pub struct Shapes {
+    known: Box<[([u32; 6], (u32, u32)); SHAPES]>,
+}
+
+impl Shapes {
+    pub fn new() -> Shapes {
+        // No access has 0 bytes.
+        Shapes { known: Box::new([([0; 6], (1, 1)); SHAPES]) }
+    }
+
+    /// Passes through the banks that the lanes of `mask` need, and those that a conflict-free access of this size needs.
+    #[inline]
+    pub fn passes(&mut self, access: &Access, mask: u32) -> (u32, u32) {
+        let (Where::Lanes, Some([a, b, c, d, e]), u32::MAX) = (access.place, access.steps, mask) else {
+            return passes(access, mask);
+        };
+        let shape = [a, b, c, d, e, access.size];
+        let mix = shape.iter().fold(0u32, |h, &x| (h ^ x).wrapping_mul(0x9e37_79b1));
+        let place = &mut self.known[(mix >> 26) as usize % SHAPES];
+        if place.0 != shape {
+            *place = (shape, passes(access, mask));
+        }
+        place.1
+    }
+}
+
 /// Passes through the banks that the lanes of `mask` need, and those that a conflict-free access of this size needs.
-#[inline]
 pub fn passes(access: &Access, mask: u32) -> (u32, u32) {
     let parts: u32 = match access.size {
         0..=4 => 1,
@@ -102,6 +132,32 @@ pub fn depth(access: &Access, mask: u32) -> u32 {
                 }
             }
             most
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_tile_needs_the_same_passes_wherever_it_is(
+            steps in proptest::array::uniform5(prop_oneof![0u32..64, Just(128u32), Just(4096u32), Just(132u32)]),
+            base in 0u32..4096,
+            size in prop_oneof![Just(4u32), Just(8), Just(16)],
+        ) {
+            let steps = steps.map(|s| s * size);
+            let mut access = Access { size, shared: u32::MAX, mask: u32::MAX, steps: Some(steps), ..Access::default() };
+            let mut shapes = Shapes::new();
+            for base in [0, base * size] {
+                for lane in 0..32 {
+                    let at = (0..5).filter(|n| lane >> n & 1 != 0).map(|n| steps[n]).sum::<u32>();
+                    access.lanes[lane] = u64::from(base + at);
+                }
+                prop_assert_eq!(shapes.passes(&access, u32::MAX), passes(&access, u32::MAX));
+            }
         }
     }
 }
