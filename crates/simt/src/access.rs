@@ -17,6 +17,9 @@ pub enum Where {
     Consecutive(u64),
     /// All lanes to this address.
     Same(u64),
+    /// Lane 0 to this address, and lanes 1, 2, 4, 8 and 16 so far from it; where the others go is the sum of these steps,
+    /// as where threads are a tile. In shared memory only.
+    Tile(u64, [u32; 5]),
     /// Each as `Access::lanes` says.
     #[default]
     Lanes,
@@ -38,9 +41,6 @@ pub struct Access {
     pub place: Where,
     /// Addresses of the lanes in `mask`, if `place` is [`Where::Lanes`].
     pub lanes: [u64; 32],
-    /// For [`Where::Lanes`] in shared memory: how far lanes 1, 2, 4, 8 and 16 are from lane 0, if all others follow from
-    /// that, as they do where threads are a tile.
-    pub steps: Option<[u32; 5]>,
 }
 
 impl Default for Access {
@@ -54,7 +54,6 @@ impl Default for Access {
             size: 0,
             place: Where::Lanes,
             lanes: [0; 32],
-            steps: None,
         }
     }
 }
@@ -65,6 +64,11 @@ impl Access {
         match self.place {
             Where::Consecutive(base) => base + u64::from(lane * self.size),
             Where::Same(address) => address,
+            Where::Tile(base, steps) => {
+                let bits = (0..5).filter(|n| lane >> n & 1 != 0);
+                let at = bits.fold(base as u32, |at, n: usize| at.wrapping_add(steps[n]));
+                u64::from(at)
+            }
             Where::Lanes => self.lanes[lane as usize & 31],
         }
     }
@@ -143,10 +147,20 @@ unsafe fn place<const S: u32, const W: u32>(l: &Lanes, u: &Uop, out: &mut Access
         match pattern::<S, W>(l, u) {
             Pattern::Consecutive(base) => Where::Consecutive(base),
             Pattern::Same(address) => Where::Same(address),
+            Pattern::Halves([a, b]) if S == SHARED && out.shared != 0 && a.same == b.same => {
+                let step = if a.same { 0 } else { out.size };
+                let apart = (b.start as u32).wrapping_sub(a.start as u32);
+                Where::Tile(a.start, [step, 2 * step, 4 * step, 8 * step, apart])
+            }
             _ => {
+                if S == SHARED
+                    && out.shared != 0
+                    && let Some(steps) = steps(&*l.row(u.a))
+                {
+                    let base = (*l.row(u.a))[0].wrapping_add(memory::displacement(l, u, S) as u32);
+                    return Where::Tile(base.into(), steps);
+                }
                 addresses::<S>(l, u, out);
-                // SAFETY: the row exists.
-                out.steps = if S == SHARED { steps(&*l.row(u.a)) } else { None };
                 Where::Lanes
             }
         }
@@ -191,7 +205,7 @@ fn steps(row: &Row) -> Option<[u32; 5]> {
 unsafe fn windows(l: &Lanes, u: &Uop, out: &mut Access) {
     // SAFETY: the caller's promise.
     unsafe { addresses::<GENERIC>(l, u, out) };
-    (out.place, out.steps) = (Where::Lanes, None);
+    out.place = Where::Lanes;
     for lane in (0..32).filter(|i| out.mask >> i & 1 != 0) {
         let a = &mut out.lanes[lane];
         let set = match (*a >> 32) as u32 {
