@@ -7,6 +7,7 @@ mod ctas;
 pub mod fetch;
 mod issue;
 pub mod load_store;
+pub mod policy;
 mod spec;
 pub mod sub_core;
 mod tags;

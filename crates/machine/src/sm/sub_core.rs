@@ -6,6 +6,7 @@
 //! something whose time is not known.
 
 use super::code::{BANKS, CLASSES, Class};
+use super::policy::{gto, lrr, youngest};
 use super::spec::{Pipe, Policy, Spec};
 use crate::server::Queue;
 use crate::units::Cycle;
@@ -285,19 +286,11 @@ impl SubCore {
     /// The warp that the policy prefers of a set that is not empty.
     #[inline(always)]
     pub fn choose(&self, set: u64) -> Bit {
-        // Bits rotated so that the newest warp is the highest.
-        let turn = 63 - self.newest;
-        let by_age = set.rotate_left(turn);
-        let back = |n: u32| Bit(((n + 64 - turn) % 64) as u8);
-        match self.policy {
-            Policy::Lrr => {
-                let first = (self.last + 1) % 64;
-                Bit(((set.rotate_right(first).trailing_zeros() + first) % 64) as u8)
-            }
-            _ if self.last < 64 && set >> self.last & 1 != 0 => Bit(self.last as u8),
-            Policy::Gto => back(by_age.trailing_zeros()),
-            Policy::Youngest => back(63 - by_age.leading_zeros()),
-        }
+        Bit(match self.policy {
+            Policy::Lrr => lrr::choose(set, self.last),
+            Policy::Youngest => youngest::choose(set, self.last, self.newest),
+            _ => gto::choose(set, self.last, self.newest),
+        } as u8)
     }
 
     // --- issuing ------------------------------------------------------------------------------------------------

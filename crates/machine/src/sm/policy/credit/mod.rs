@@ -1,0 +1,173 @@
+//! Policy `credit`: warps that issue pay, warps that could have gain; the greatest weight issues.
+
+mod ledger;
+pub mod pipes;
+#[cfg(test)]
+mod tests;
+pub mod tree;
+pub mod weight;
+
+pub use ledger::Ledger;
+
+use super::ThreadType;
+use super::bits::{Bits, remap};
+use super::grant::Granted;
+use super::spec;
+use crate::sm::code::Class;
+use crate::sm::spec::Pipe;
+use pipes::Pipes;
+use tree::Entrant;
+use weight::{Facts, weight};
+
+/// Credits and weights of one pod.
+#[derive(Clone, Debug)]
+pub struct Credit {
+    spec: spec::Credit,
+    pub ledger: Ledger,
+    pipes: Pipes,
+    /// Number of each warp's CTA in the order of starts.
+    cta: [u64; 64],
+    thread: [ThreadType; 64],
+    /// Class of the instruction that each warp asks for.
+    class: [Class; 64],
+    /// A warp's accesses are replayed until then.
+    replays_until: [u64; 64],
+    /// The latest of them.
+    replays: u64,
+    /// Issues of others that a warp let pass.
+    passed: [u32; 64],
+    live: u64,
+}
+
+/// What changes from cycle to cycle.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    pub now: u64,
+    /// CTAs that started so far.
+    pub ctas: u64,
+    pub granted: Granted,
+    /// The bit of the warp that started last.
+    pub newest: u32,
+}
+
+impl Credit {
+    pub fn new(spec: &spec::Credit, pipes: &[Pipe]) -> Credit {
+        Credit {
+            ledger: Ledger::new(spec),
+            pipes: Pipes::new(pipes, spec),
+            spec: spec.clone(),
+            cta: [0; 64],
+            thread: [ThreadType::Compute; 64],
+            class: [Class::Misc; 64],
+            replays_until: [0; 64],
+            replays: 0,
+            passed: [0; 64],
+            live: 0,
+        }
+    }
+
+    pub fn add(&mut self, bit: u32, cta: u64, thread: ThreadType) {
+        let n = bit as usize % 64;
+        self.ledger.add(bit);
+        self.live |= 1 << bit;
+        (self.cta[n], self.thread[n], self.replays_until[n], self.passed[n]) = (cta, thread, 0, 0);
+    }
+
+    pub fn remove(&mut self, bit: u32) {
+        self.ledger.remove(bit);
+        self.live &= !(1 << bit);
+    }
+
+    #[inline(always)]
+    pub fn ask(&mut self, bit: u32, class: Class) {
+        self.class[bit as usize % 64] = class;
+    }
+
+    /// The warp's access is replayed until a cycle.
+    pub fn replay(&mut self, bit: u32, until: u64) {
+        self.replays_until[bit as usize % 64] = until;
+        self.replays = self.replays.max(until);
+    }
+
+    /// Warps whose accesses are replayed.
+    #[inline]
+    fn replaying(&self, now: u64) -> u64 {
+        if self.replays <= now {
+            return 0;
+        }
+        Bits(self.live).filter(|&b| self.replays_until[b as usize] > now).fold(0, |m, b| m | 1 << b)
+    }
+
+    #[inline(always)]
+    fn facts(&self, bit: u32, m: &Moment) -> Facts {
+        let n = bit as usize % 64;
+        Facts {
+            credit: self.ledger.credit(bit),
+            replays: self.replays_until[n] > m.now,
+            granted: m.granted.value >> bit & 1 != 0,
+            tile_granted: m.granted.tile_phase >> bit & 1 != 0,
+            oversubscribed: self.pipes.is_oversubscribed(self.class[n], m.now),
+            age: m.ctas.saturating_sub(self.cta[n] + 1),
+            thread: self.thread[n],
+            need: self.pipes.need(self.class[n]),
+            overdue: self.spec.patience != 0 && self.passed[n] >= self.spec.patience,
+        }
+    }
+
+    #[inline]
+    fn balance(&self, now: u64) -> i64 {
+        if self.spec.weight == spec::Form::Additive && self.spec.balance_bonus != 0 {
+            self.pipes.balance(now)
+        } else {
+            0
+        }
+    }
+
+    /// The weight of a warp.
+    pub fn weight(&self, bit: u32, m: &Moment) -> i64 {
+        weight(&self.spec, &self.facts(bit, m), self.balance(m.now))
+    }
+
+    /// The warp of the greatest weight; of several, the one that started first.
+    #[inline]
+    pub fn choose(&self, set: u64, m: &Moment) -> u32 {
+        // One alone needs no weight.
+        if set & (set.wrapping_sub(1)) == 0 {
+            return set.trailing_zeros();
+        }
+        let balance = self.balance(m.now);
+        let entrant = |bit: u32| Entrant {
+            weight: weight(&self.spec, &self.facts(bit, m), balance),
+            rank: m.newest.wrapping_sub(bit) % 64,
+            bit,
+        };
+        tree::winner(Bits(set).map(entrant)).map_or(0, |e| e.bit)
+    }
+
+    /// A warp issued; `able` are all that could have.
+    #[inline]
+    pub fn issued(&mut self, bit: u32, able: u64, now: u64) {
+        let victims = (able | self.replaying(now)) & !(1 << bit);
+        self.passed[bit as usize % 64] = 0;
+        for v in Bits(able & !(1 << bit)) {
+            self.passed[v as usize] = self.passed[v as usize].saturating_add(1);
+        }
+        self.ledger.issued(bit, victims);
+    }
+
+    /// The issued instruction starts in a pipe. The cycle before which no more of its class may be issued.
+    #[inline]
+    pub fn enter(&mut self, class: Class, start: u64, now: u64) -> Option<u64> {
+        self.pipes.enter(class, start, now)
+    }
+
+    pub fn remap(&mut self, old: &[u8]) {
+        self.ledger.remap(old);
+        remap(&mut self.cta, old);
+        remap(&mut self.thread, old);
+        remap(&mut self.class, old);
+        remap(&mut self.replays_until, old);
+        remap(&mut self.passed, old);
+        super::bits::remap_set(&mut self.live, old);
+    }
+}
