@@ -1,6 +1,7 @@
 //! A kernel's instructions as the scheduler sees them: what each waits for, which pipe it takes, how long it lasts.
 
 use super::spec::Spec;
+use super::waits;
 use isa::field::{Cache, Field, From, Order, To};
 use isa::image::Image;
 use isa::{Effects, Inst, Op, Operand, Pred, Reg, Role, Src, UReg, Unit};
@@ -118,11 +119,22 @@ pub const NO_CONSTANT: u32 = u32::MAX;
 pub struct Timing {
     /// First of its places on the scoreboard in `Code::places`: those it writes, then those it reads.
     first: u32,
+    /// First of the places in `Code::checks` whose time is looked up.
+    first_check: u32,
+    checks: u8,
     writes: u8,
     reads: u8,
     pub class: Class,
     pub kind: Kind,
     pub producer: Producer,
+    /// Cycles from the issue of the instruction before.
+    pub wait: u8,
+    /// Its operands are there when the instruction before it issues, as far as the code tells.
+    pub is_paired: bool,
+    /// Instructions from here on that concern nobody but their warp, and need nothing that is still on its way.
+    pub run: u8,
+    /// Its results are there after cycles that the code tells: nothing looks them up.
+    pub is_static: bool,
     /// Cycles until registers, and predicates, can be used.
     pub latency: u16,
     pub predicate_latency: u16,
@@ -146,10 +158,34 @@ pub struct Timing {
     pub cache: Cache,
 }
 
+impl Timing {
+    /// Cycles until the k-th of its writes can be used.
+    pub fn latency_of(&self, k: usize) -> u16 {
+        let registers = self.registers as usize;
+        match k {
+            k if k < registers => self.latency,
+            k if k < registers + self.predicates as usize => self.predicate_latency,
+            _ => self.guard_latency,
+        }
+    }
+
+    #[inline(always)]
+    pub fn has_checks(&self) -> bool {
+        self.checks != 0
+    }
+
+    /// Goes through the load-store unit.
+    pub fn is_memory(&self) -> bool {
+        use Kind::*;
+        matches!(self.kind, Load | Store | Atomic | Reduction | Shuffle | Prefetch)
+    }
+}
+
 /// A kernel's instructions. Only what the kernel uses has places on the scoreboard: it is walked by every instruction.
 pub struct Code {
     timings: Vec<Timing>,
     places: Vec<u16>,
+    checks: Vec<u16>,
     /// The place of register 0.
     first_register: u16,
     /// Places of a warp's scoreboard.
@@ -334,6 +370,7 @@ impl Code {
         let mut code = Code {
             timings: Vec::with_capacity(image.code.len() + 1),
             places: Vec::new(),
+            checks: Vec::new(),
             first_register,
             scoreboard: usize::from(first_register) + registers as usize,
         };
@@ -346,7 +383,28 @@ impl Code {
         // Behind the last instruction stands the engine's guard, which faults.
         let end = code.timing(&Inst::new(Op::Nop), None, spec);
         code.timings.push(end);
+        let waits = waits::analyse(&code, image, spec);
+        let mut from = 0;
+        for (n, t) in code.timings.iter_mut().enumerate() {
+            // At least one cycle always passes between two issues of a warp that issues one at a time.
+            (t.wait, t.is_paired) = (waits.cycles[n].max(1), waits.cycles[n] == 0);
+            t.run = waits.runs[n];
+            (t.first_check, t.checks) = (from, (waits.ends[n] - from) as u8);
+            from = waits.ends[n];
+        }
+        code.checks = waits.checks;
         code
+    }
+
+    pub fn timings(&self) -> &[Timing] {
+        &self.timings
+    }
+
+    /// Places whose time an instruction looks up, some of them with [`waits::FOR_READERS`].
+    #[inline(always)]
+    pub fn checks(&self, t: &Timing) -> &[u16] {
+        let first = t.first_check as usize;
+        &self.checks[first..first + t.checks as usize]
     }
 
     fn timing(&mut self, i: &Inst, before: Option<&Inst>, spec: &Spec) -> Timing {
@@ -392,13 +450,24 @@ impl Code {
         let (latency, predicate_latency, producer) = latency(i, spec);
         let moved = i.op.row().roles.iter().find(|r| matches!(r, Role::DW | Role::CW | Role::DT | Role::CT));
         let operand = constant(i);
+        let (class, kind) = (class(i), kind(i));
+        // A pipe with a queue begins later than the issue.
+        let waits_in_queue =
+            spec.pipes.iter().any(|p| p.queue > 0 && p.runs.iter().any(|r| r == class.name()));
+        let is_fixed = matches!(producer, Producer::Fixed | Producer::Fma);
         Timing {
             first,
+            first_check: 0,
+            checks: 0,
             writes,
             reads,
-            class: class(i),
-            kind: kind(i),
+            class,
+            kind,
             producer,
+            wait: 1,
+            is_paired: false,
+            run: 0,
+            is_static: kind == Kind::Fixed && is_fixed && !waits_in_queue,
             latency: latency as u16,
             predicate_latency: predicate_latency as u16,
             guard_latency: (predicate_latency + spec.latency.guard.saturating_sub(spec.latency.predicate))

@@ -3,13 +3,14 @@
 //! Nothing ticks. A sub-core knows the next cycle at which one of its warps could issue; the SM goes to the earliest of
 //! these and of the answers and CTAs that come from outside. Everything else that takes time is a cycle in the future.
 
-use super::code::{CLASSES, Class, Code, Kind, NO_CONSTANT};
+use super::code::{CLASSES, Class, Code, Kind, NO_CONSTANT, Producer};
 use super::constants::Constants;
 use super::fetch::{Fetch, Fetched};
 use super::load_store::{self, Done, LoadStore, Path};
 use super::spec::Spec;
 use super::sub_core::{Bit, SubCore};
-use super::warp::{Owner, Place, Ready, State, UNKNOWN, WarpSlot};
+use super::waits::FOR_READERS;
+use super::warp::{Owner, Ready, State, UNKNOWN, WarpSlot};
 use crate::Config;
 use crate::counters::Counters;
 use crate::ports::{CtaEnd, CtaStart, Request, RequestKind, Response};
@@ -530,8 +531,9 @@ impl Sm {
     fn follows(&self, work: &Work<'_>, n: usize, now: u64) -> bool {
         let warp = &self.warps[n];
         let code = &work.contexts[work.ctas[warp.cta as usize].context].code;
-        let (writes, reads) = code.places(code.timing_of(warp.pc));
-        writes.iter().chain(reads).all(|&p| warp.places[p as usize].ready.cycle() <= now)
+        let timing = code.timing_of(warp.pc);
+        let is_there = |&p: &u16| warp.places[(p & !FOR_READERS) as usize].ready.cycle() <= now;
+        timing.is_paired && code.checks(timing).iter().all(is_there)
     }
 
     // --- accounting ---------------------------------------------------------------------------------------------
@@ -583,37 +585,32 @@ impl Sm {
                 }
             }
         }
-        // The latest of what it waits for, by producer.
-        let mut latest = [0u64; 4];
-        let (writes, reads) = code.places(timing);
-        for &p in &writes[..timing.checked as usize] {
-            let Place { ready: a, read: b } = warp.places[p as usize];
-            // Writes of fixed latency come in the order of their issue anyway.
-            if a.is_variable() {
-                latest[a.producer()] = latest[a.producer()].max(a.cycle());
+        // What the code says, counted from the issue before.
+        let at = warp.issued + u64::from(timing.wait);
+        if at > since {
+            self.stalls.charge(pc, Stall::Wait, at - since);
+            since = at;
+        }
+        if timing.has_checks() {
+            // The latest of what has its own time, by producer.
+            let mut latest = [0u64; 4];
+            for &p in code.checks(timing) {
+                let place = &warp.places[(p & !FOR_READERS) as usize];
+                let ready = if p & FOR_READERS == 0 { place.ready } else { place.read };
+                latest[ready.producer()] = latest[ready.producer()].max(ready.cycle());
             }
-            latest[b.producer()] = latest[b.producer()].max(b.cycle());
-        }
-        for &p in reads {
-            let a = warp.places[p as usize].ready;
-            latest[a.producer()] = latest[a.producer()].max(a.cycle());
-        }
-        // Results cross from the multiply-add pipes to the others, and back, a little later.
-        let crossing = u64::from(self.spec.latency.pipe_crossing);
-        let (own, other) = if timing.is_fma { (3, 0) } else { (0, 3) };
-        latest[0] = latest[own].max(latest[other] + crossing);
-        for (k, reason) in
-            [Stall::Wait, Stall::LongScoreboard, Stall::ShortScoreboard].into_iter().enumerate()
-        {
-            let at = latest[k];
-            if at > since {
-                if at >= UNKNOWN {
-                    warp.since = since;
-                    warp.state = State::Pending(reason);
-                    return;
+            let fixed = latest[0].max(latest[Producer::Fma as usize]);
+            let reasons = [Stall::Wait, Stall::LongScoreboard, Stall::ShortScoreboard];
+            for (reason, at) in reasons.into_iter().zip([fixed, latest[1], latest[2]]) {
+                if at > since {
+                    if at >= UNKNOWN {
+                        warp.since = since;
+                        warp.state = State::Pending(reason);
+                        return;
+                    }
+                    self.stalls.charge(pc, reason, at - since);
+                    since = at;
                 }
-                self.stalls.charge(pc, reason, at - since);
-                since = at;
             }
         }
         warp.since = since;

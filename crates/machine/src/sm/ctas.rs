@@ -100,8 +100,9 @@ impl Sm {
                 // Whoever only arrives does not wait for the others.
                 let ended = cta.phases != cta.resident.cta().ended_phases;
                 // The wait belongs to the barrier.
-                self.charge_until(n, Stall::Barrier, if ended { release } else { now + 1 });
-                self.warps[n].pc = pc;
+                let from = if ended { release } else { now + 1 };
+                self.charge_until(n, Stall::Barrier, from);
+                (self.warps[n].pc, self.warps[n].issued) = (pc, from - 1);
                 self.plan(work, n, now);
             }
             None => self.block(work, n, now),
@@ -150,7 +151,7 @@ impl Sm {
             if let Some(pc) = cta.resident.pc(warp.index as usize) {
                 cta.blocked -= 1;
                 self.charge_until(n, Stall::Barrier, at);
-                self.warps[n].pc = pc;
+                (self.warps[n].pc, self.warps[n].issued) = (pc, at - 1);
                 self.plan(work, n, now);
             }
         }

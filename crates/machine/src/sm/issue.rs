@@ -33,15 +33,35 @@ impl Sm {
         }
         sub.take(bit, timing.class);
 
-        let is_memory =
-            matches!(timing.kind, Kind::Load | Kind::Store | Kind::Atomic | Kind::Reduction | Kind::Prefetch);
-        if is_memory {
-            cta.resident.access(index, &mut self.access);
-        } else if timing.kind == Kind::Shuffle {
+        warp.issued = now;
+        // What concerns nobody else is executed at once, up to the next instruction that does.
+        if warp.ahead == 0 && timing.run > 0 {
+            warp.ahead = cta.resident.run(index, timing.run.into());
+        }
+        if warp.ahead > 0 {
+            warp.ahead -= 1;
+            warp.since = now + 1;
+            self.stalls.charge(pc as usize, Stall::Selected, 1);
+            self.issued_by_class[timing.class as usize] += 1;
+            let start = sub.enter(timing.class, now);
+            sub.read_banks(now, &timing.bank_reads);
+            if !timing.is_static {
+                let (writes, _) = context.code.places(&timing);
+                for (k, &p) in writes.iter().enumerate() {
+                    let at = start + u64::from(timing.latency_of(k));
+                    warp.places[p as usize].ready = Ready::at(at, timing.producer);
+                }
+            }
+            warp.pc = pc + 1;
+            return self.plan(work, n, now);
+        }
+        if timing.kind == Kind::Shuffle {
             // Registers of other lanes: the data path of memory without an address.
             let mask = cta.resident.mask(index);
             (self.access.mask, self.access.size) = (mask, 4);
             (self.access.global, self.access.shared, self.access.local) = (0, 0, 0);
+        } else if timing.is_memory() {
+            cta.resident.access(index, &mut self.access);
         }
         let offsets = match timing.kind {
             Kind::Constant => Some(Offsets::of(cta, index, &context.image.code[pc as usize])),
@@ -73,21 +93,9 @@ impl Sm {
         let mut reason = Stall::BranchResolving;
         match timing.kind {
             Kind::Fixed => {
-                let at = start + u64::from(timing.latency);
-                let registers = timing.registers as usize;
-                for &p in &writes[..registers] {
+                for (k, &p) in writes.iter().enumerate() {
+                    let at = start + u64::from(timing.latency_of(k));
                     warp.places[p as usize].ready = Ready::at(at, timing.producer);
-                }
-                if writes.len() > registers {
-                    let guards = registers + timing.predicates as usize;
-                    for &p in &writes[registers..guards] {
-                        let at = start + u64::from(timing.predicate_latency);
-                        warp.places[p as usize].ready = Ready::at(at, timing.producer);
-                    }
-                    for &p in &writes[guards..] {
-                        let at = start + u64::from(timing.guard_latency);
-                        warp.places[p as usize].ready = Ready::at(at, timing.producer);
-                    }
                 }
                 if stepped == Stepped::Next {
                     warp.pc = pc + 1;
@@ -98,9 +106,11 @@ impl Sm {
                 let l = &self.spec.latency;
                 let lasts = if stepped == Stepped::Next { l.branch_not_taken } else { l.branch };
                 from = now + u64::from(lasts.max(1));
+                warp.issued = from - 1;
             }
             Kind::Exit => {
                 from = now + u64::from(self.spec.latency.branch_not_taken.max(1));
+                warp.issued = from - 1;
             }
             Kind::Load | Kind::Store | Kind::Atomic | Kind::Reduction | Kind::Shuffle | Kind::Prefetch => {
                 self.access_memory(work, s, n, &timing, now);

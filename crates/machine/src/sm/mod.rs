@@ -11,6 +11,7 @@ pub mod policy;
 mod spec;
 pub mod sub_core;
 mod tags;
+mod waits;
 mod warp;
 
 pub use core::{Context, Failure, Sm, Work};

@@ -27,13 +27,6 @@ impl Ready {
         self.0 >> 2
     }
 
-    /// The time was not known when the producer issued.
-    #[inline(always)]
-    pub fn is_variable(self) -> bool {
-        let p = self.0 & 3;
-        p == Producer::Long as u64 || p == Producer::Short as u64
-    }
-
     #[inline(always)]
     pub fn producer(self) -> usize {
         (self.0 & 3) as usize
@@ -71,6 +64,10 @@ pub struct WarpSlot {
     pub pc: u32,
     /// The code line that the warp's instruction buffer holds.
     pub line: u32,
+    /// Instructions from `pc` on that have been executed already.
+    pub ahead: u32,
+    /// The last issue, from which the next one is counted.
+    pub issued: u64,
     /// The first cycle that no reason has been charged for.
     pub since: u64,
     /// Busy cycles of its class's pipes, and held ones, when it began to ask.
@@ -109,6 +106,8 @@ impl WarpSlot {
             generation: 0,
             pc: 0,
             line: NO_LINE,
+            ahead: 0,
+            issued: 0,
             since: 0,
             marks: (0, 0),
             loads: 0,
@@ -137,7 +136,8 @@ impl WarpSlot {
         (self.cta, self.index) = (cta, index);
         self.generation = self.generation.wrapping_add(1);
         self.line = NO_LINE;
-        self.since = at;
+        self.ahead = 0;
+        (self.issued, self.since) = (at.saturating_sub(1), at);
         (self.loads, self.stores, self.stores_left) = (0, 0, 0);
         self.places.clear();
         self.places.resize(places, Place::default());
