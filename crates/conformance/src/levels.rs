@@ -33,7 +33,7 @@ fn show(o: &CompileOptions) -> String {
 
 /// A way to compile.
 pub const fn options(opt_level: u8, fmad: bool, max_registers: Option<u32>) -> CompileOptions {
-    CompileOptions { opt_level, fmad, max_registers }
+    CompileOptions { opt_level, fmad, max_registers, phases: driver::compile::Phases::Textures }
 }
 
 /// Memory after a run: what threads own, then the sums.

@@ -4,6 +4,7 @@ use crate::limits::Refusal;
 use crate::timing::Timing;
 use isa::Image;
 use machine::Report;
+use machine::progress::Progress;
 use simt::{Access, Fault, FaultKind};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -52,6 +53,8 @@ pub struct LaunchStats {
     pub ctas: u64,
     /// Where the launch was timed: its cycles, and where they went.
     pub report: Option<Box<Report>>,
+    /// How evenly warps progressed, where that was asked for.
+    pub progress: Option<Progress>,
 }
 
 /// Why a launch did not finish.

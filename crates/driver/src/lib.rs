@@ -21,11 +21,14 @@
 //! | [`timing`] | launches on the timed machine |
 //! | [`limits`] | what can be launched |
 //! | [`launch_file`], [`run`] | launch files and running them |
+//! | [`chart`] | charts as SVG and PNG |
+//! | [`schedulers`] | a launch file under several schedulers |
 //! | [`element`], [`init`], [`npy`], [`picture`], [`digest`] | element types, buffer contents, and results as files and summaries |
 //! | [`problem`], [`files`] | what is wrong with an input; reading files with limits |
 //!
 //! Errors are values that say what to do; nothing here prints.
 
+pub mod chart;
 pub mod compile;
 pub mod config;
 pub mod device;
@@ -41,6 +44,7 @@ pub mod npy;
 pub mod picture;
 pub mod problem;
 pub mod run;
+pub mod schedulers;
 pub mod timing;
 
 pub use compile::{CompileOptions, compile};

@@ -7,6 +7,7 @@ use super::code::{CLASSES, Class, Code, Kind, NO_CONSTANT, Producer};
 use super::constants::Constants;
 use super::fetch::{Fetch, Fetched};
 use super::load_store::{self, Done, LoadStore, Path};
+use super::policy::{Choice, Policies, Program};
 use super::spec::Spec;
 use super::sub_core::{Bit, SubCore};
 use super::waits::FOR_READERS;
@@ -14,6 +15,7 @@ use super::warp::{Owner, Ready, State, UNKNOWN, WarpSlot};
 use crate::Config;
 use crate::counters::Counters;
 use crate::ports::{CtaEnd, CtaStart, Request, RequestKind, Response};
+use crate::progress::Progress;
 use crate::server::Line;
 use crate::stall::{Stall, StallCycles, StallTable};
 use crate::units::{Cycle, SmId};
@@ -83,6 +85,8 @@ pub struct Sm {
     /// Cycles after which an answer of the GPC can be here at the earliest.
     nearest: u64,
     pub(super) subs: Vec<SubCore>,
+    /// Where the sub-cores' own order of warps is not all there is.
+    pub(super) policies: Option<Box<Policies>>,
     /// The warp slot of each bit of each sub-core.
     pub(super) slot_of: Vec<[u16; 64]>,
     pub(super) warps: Vec<WarpSlot>,
@@ -111,12 +115,16 @@ pub struct Sm {
     /// The next cycle at which anything happens here.
     next: u64,
     /// From here on nothing may happen that concerns others, and something would have.
-    horizon: u64,
-    is_held: bool,
+    pub(super) horizon: u64,
+    pub(super) is_held: bool,
     pub(super) access: Access,
     done: Vec<Done>,
     constant_done: Vec<(u64, Cycle)>,
     lines: Vec<(u32, Cycle)>,
+    /// How evenly warps progress, where someone wants to know; when to look, and the cycle that samples are counted from.
+    pub progress: Option<Progress>,
+    sample_at: u64,
+    sample_from: u64,
     /// printf text of CTAs that ended.
     pub output: Vec<(u64, Vec<u8>)>,
 }
@@ -132,6 +140,7 @@ impl Sm {
             first_slot: u64::from(id.0) * u64::from(spec.warps),
             nearest: config.nearest_answer().into(),
             subs: (0..sub_cores).map(|_| SubCore::new(&spec)).collect(),
+            policies: Policies::new(&spec, false),
             slot_of: vec![[0; 64]; sub_cores as usize],
             warps: (0..spec.warps).map(|_| WarpSlot::new()).collect(),
             load_store: LoadStore::new(id, &spec, sub_cores, spec.warps),
@@ -159,6 +168,9 @@ impl Sm {
             done: Vec::new(),
             constant_done: Vec::new(),
             lines: Vec::new(),
+            progress: None,
+            sample_at: u64::MAX,
+            sample_from: 0,
             output: Vec::new(),
         }
     }
@@ -175,6 +187,25 @@ impl Sm {
         // Every launch has constants of its own at the same addresses.
         self.constants.invalidate();
         self.constants.begin_launch(constant_base);
+    }
+
+    /// Tells the policies, where there are any, what runs.
+    pub fn set_program(&mut self, program: &Arc<Program>) {
+        if let Some(policies) = &mut self.policies {
+            policies.begin_launch(program.clone());
+        }
+    }
+
+    /// Whether every choice of a scheduler is recorded; no warp is here.
+    pub fn record_choices(&mut self, wanted: bool) {
+        if wanted != self.policies.as_ref().is_some_and(|p| p.record.is_some()) {
+            self.policies = Policies::new(&self.spec, wanted);
+        }
+    }
+
+    /// What was recorded.
+    pub fn take_choices(&mut self) -> Vec<Choice> {
+        self.policies.as_mut().and_then(|p| p.record.as_mut()).map(std::mem::take).unwrap_or_default()
     }
 
     // --- what comes in ------------------------------------------------------------------------------------------
@@ -306,9 +337,15 @@ impl Sm {
                 }
                 next = next.min(self.subs[s].next);
             }
+            if self.policies.is_some() {
+                next = self.look_again(now).min(next);
+            }
             if self.is_held {
                 self.next = now;
                 return;
+            }
+            if now >= self.sample_at {
+                self.sample(work, now);
             }
             if let Some(r) = self.inbox.front() {
                 next = next.min(r.at.0);
@@ -318,6 +355,31 @@ impl Sm {
             }
             self.next = next.max(now + 1);
         }
+    }
+
+    /// Looks, every so many cycles from `start` on, how far the warps of each CTA are.
+    pub fn watch_progress(&mut self, interval: Option<u64>, start: Cycle) {
+        self.progress = interval.map(Progress::new);
+        self.sample_at = if interval.is_some() { start.0 } else { u64::MAX };
+        self.sample_from = start.0;
+    }
+
+    #[cold]
+    fn sample(&mut self, work: &Work<'_>, now: u64) {
+        let Some(progress) = &mut self.progress else { return };
+        for cta in work.ctas.iter().filter(|cta| cta.is_used) {
+            let alive = cta
+                .warps
+                .iter()
+                .map(|&n| &self.warps[n as usize])
+                .filter(|w| !matches!(w.state, State::Empty | State::Draining));
+            let issued = alive.map(|w| cta.resident.warp(w.index as usize).executed - u64::from(w.ahead));
+            let (low, high) = issued.fold((u64::MAX, 0), |(low, high), n| (low.min(n), high.max(n)));
+            if low <= high {
+                progress.add(now - self.sample_from, high - low);
+            }
+        }
+        self.sample_at = now + progress.interval;
     }
 
     /// Something has to change hands before this SM can go on.
@@ -480,6 +542,12 @@ impl Sm {
             let sub = &mut self.subs[s];
             self.warps[n].marks = sub.busy(class, at);
             sub.ask(bit, class);
+            if let Some(policies) = &mut self.policies {
+                policies.ask(s, bit.0.into(), self.warps[n].pc, class);
+            }
+        }
+        if self.policies.is_some() {
+            return self.schedule_by_policy(work, s, now);
         }
         let eligible = self.subs[s].eligible(now);
         if eligible != 0 {
@@ -501,7 +569,7 @@ impl Sm {
 
     /// Issues as many instructions of the chosen warp as there are dispatch units.
     #[inline(always)]
-    fn issue_warp(&mut self, work: &mut Work<'_>, s: usize, n: usize, now: u64) {
+    pub(super) fn issue_warp(&mut self, work: &mut Work<'_>, s: usize, n: usize, now: u64) {
         self.issue(work, s, n, now);
         for _ in 1..self.spec.dispatch_units {
             let warp = &self.warps[n];
@@ -510,7 +578,7 @@ impl Sm {
                 return;
             }
             let class = self.warps[n].class;
-            if !self.subs[s].is_free(class, now) {
+            if !self.subs[s].is_free(class, now) || !self.may_follow(s, n, now) {
                 return;
             }
             // It was planned for the next cycle: it is not looked at there any more.
@@ -523,7 +591,7 @@ impl Sm {
     }
 
     /// Whether an instruction of this class concerns more than its SM.
-    fn leaves(class: Class) -> bool {
+    pub(super) fn leaves(class: Class) -> bool {
         matches!(class, Class::Global | Class::Tex)
     }
 
@@ -606,7 +674,7 @@ impl Sm {
                     if at >= UNKNOWN {
                         warp.since = since;
                         warp.state = State::Pending(reason);
-                        return;
+                        return self.fetched(n, false, now);
                     }
                     self.stalls.charge(pc, reason, at - since);
                     since = at;
@@ -632,11 +700,12 @@ impl Sm {
                 }
                 Fetched::Pending => {
                     warp.state = State::Pending(Stall::ImcMiss);
-                    return;
+                    return self.fetched(n, false, now);
                 }
             }
         }
         let (bit, at) = (warp.bit, warp.since);
         self.subs[sub_core as usize].wait(bit, at, now);
+        self.fetched(n, true, now);
     }
 }

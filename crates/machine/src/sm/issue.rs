@@ -1,5 +1,6 @@
 //! Issuing an instruction: it executes, its results get their cycles, and the warp's next instruction is planned.
 
+use super::choice::tell;
 use super::code::{Class, Kind, Timing};
 use super::core::{CtaSlot, Failure, Sm, Work};
 use super::fetch::Fetched;
@@ -29,7 +30,16 @@ impl Sm {
         if waited > 0 {
             self.stalls.charge(pc as usize, throttle_reason(timing.class), throttle);
             self.stalls.charge(pc as usize, Stall::DispatchStall, held);
-            self.stalls.charge(pc as usize, Stall::NotSelected, waited - throttle - held);
+            let mut rest = waited - throttle - held;
+            if let Some(policies) = &mut self.policies {
+                let (grant, window) = policies.held(s, bit.0.into());
+                let grant = grant.min(rest);
+                let window = window.min(rest - grant);
+                rest -= grant + window;
+                self.stalls.charge(pc as usize, Stall::Grant, grant);
+                self.stalls.charge(pc as usize, Stall::Window, window);
+            }
+            self.stalls.charge(pc as usize, Stall::NotSelected, rest);
         }
         sub.take(bit, timing.class);
 
@@ -45,6 +55,7 @@ impl Sm {
             self.issued_by_class[timing.class as usize] += 1;
             let start = sub.enter(timing.class, now);
             sub.read_banks(now, &timing.bank_reads);
+            tell(&mut self.policies, sub, (s, bit, pc), (timing.class, start), now);
             if !timing.is_static {
                 let (writes, _) = context.code.places(&timing);
                 for (k, &p) in writes.iter().enumerate() {
@@ -88,6 +99,7 @@ impl Sm {
         self.issued_by_class[timing.class as usize] += 1;
         let start = sub.enter(timing.class, now);
         sub.read_banks(now, &timing.bank_reads);
+        tell(&mut self.policies, sub, (s, bit, pc), (timing.class, start), now);
         let (writes, _) = context.code.places(&timing);
         let mut from = now + 1;
         let mut reason = Stall::BranchResolving;
@@ -155,6 +167,9 @@ impl Sm {
             Kind::Sleep => {
                 let nanoseconds = u64::from(sleep_time(cta, index, &context.image.code[pc as usize]));
                 (from, reason) = (now + 1 + nanoseconds * self.clock_mhz / 1000, Stall::Sleeping);
+                if let Some(policies) = &mut self.policies {
+                    policies.rest(s, bit.0.into());
+                }
             }
             Kind::System => (from, reason) = (now + u64::from(self.spec.latency.system), Stall::Misc),
         }
@@ -205,8 +220,16 @@ impl Sm {
             // Every warp slot of the machine has its own.
             local_base: context.local_base + context.local_stride * (self.first_slot + n as u64),
         };
+        let conflicts = self.counters.bank_conflicts;
         let Issued { operands_read, result } =
             self.load_store.issue(Cycle(now), &operation, &mut self.out, &mut self.counters);
+        if let Some(policies) = &mut self.policies
+            && self.counters.bank_conflicts > conflicts
+        {
+            // Every pass after the first is a replay.
+            let passes = self.counters.bank_conflicts - conflicts;
+            policies.replay(s, warp.bit.0.into(), now + 1 + passes);
+        }
         // What the operation reads must not change before it is read.
         for &p in reads {
             warp.places[p as usize].read = Ready::at(operands_read.0, timing.producer);

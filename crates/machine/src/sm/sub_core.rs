@@ -415,6 +415,29 @@ impl SubCore {
         self.dispatch_free = until;
     }
 
+    /// Warps that wait for nothing but a pipe, as far as the sub-core knows.
+    pub fn asking(&self) -> u64 {
+        self.want.iter().fold(0, |all, &set| all | set)
+    }
+
+    /// Warps that are here, and the bit of the one that came last.
+    pub fn used(&self) -> u64 {
+        self.used
+    }
+
+    pub fn newest(&self) -> u32 {
+        self.newest
+    }
+
+    /// Sets the next cycle at which a warp of the set could issue, or one wants to be looked at.
+    pub fn plan_next_of(&mut self, set: u64, now: u64) {
+        let mut next = self.wheel.next();
+        for c in (0..CLASSES).filter(|&c| self.want[c] & set != 0) {
+            next = next.min(self.class_free[c].max(self.dispatch_free).max(now + 1));
+        }
+        self.next = next;
+    }
+
     /// Sets the next cycle at which a warp could issue or wants to be looked at.
     #[inline(always)]
     pub fn plan_next(&mut self, now: u64) {

@@ -309,9 +309,8 @@ pub fn analyse(code: &Code, image: &Image, spec: &Spec) -> Waits {
         .iter()
         .map(|b| {
             let mut results = Results::default();
-            let cycles = (b.start..b.end).fold(0u16, |sum, n| {
-                sum.saturating_add(analysis.step(n, &mut results).max(1))
-            });
+            let cycles = (b.start..b.end)
+                .fold(0u16, |sum, n| sum.saturating_add(analysis.step(n, &mut results).max(1)));
             (cycles, results)
         })
         .collect();

@@ -145,6 +145,11 @@ impl Grants {
         self.pods[pod].resting |= 1 << bit;
     }
 
+    /// It goes on.
+    pub fn wake(&mut self, pod: usize, bit: u32) {
+        self.pods[pod].resting &= !(1 << bit);
+    }
+
     /// The warp has an instruction to issue, an access or not.
     #[inline]
     pub fn ask(&mut self, pod: usize, bit: u32, is_access: bool) {

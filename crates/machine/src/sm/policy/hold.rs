@@ -21,6 +21,10 @@ impl Holds {
         self.set >> bit & 1 != 0
     }
 
+    pub fn is_any(&self) -> bool {
+        self.set != 0
+    }
+
     /// From now on these are held, and no others.
     #[inline]
     pub fn set(&mut self, held: u64, now: u64, busy: impl Fn(u32) -> (u64, u64)) {

@@ -3,7 +3,7 @@
 /// The bit of the set that comes first after `last`, around the end; `last` is 64 where nobody issued yet.
 #[inline(always)]
 pub fn choose(set: u64, last: u32) -> u32 {
-    let first = (last + 1) % 64;
+    let first = (last + 1).min(64) % 64;
     (set.rotate_right(first).trailing_zeros() + first) % 64
 }
 

@@ -3,7 +3,8 @@
 //! A scheduler has three parts. *Eligibility* finds the warps whose instruction could enter a pipe, and the reason of each
 //! that cannot; grants and the window are part of it. A *policy* chooses one of a set of eligible warps. *Issue* is what
 //! happens then. The policies here are state machines that know nothing else of the SM: they are told what happens to
-//! warps and are asked to choose. A pod is a sub-core with its warps; pods share nothing but the grant.
+//! warps and are asked to choose. A pod is a sub-core with its warps; pods share nothing but
+//! the grant.
 //!
 //! | file | policy |
 //! | --- | --- |
@@ -76,6 +77,11 @@ struct Pod {
     window: Holds,
     /// Calls that each warp is in.
     depth: [u32; 64],
+    /// Warps that could issue in the cycle of the last issue, until it is known who did.
+    able: u64,
+    /// That cycle, and the warps that issued in it.
+    cycle: u64,
+    issues: u32,
 }
 
 /// The policies of an SM's pods and the grant that they share.
@@ -90,7 +96,7 @@ pub struct Policies {
     /// Something happened that may let held warps of other pods go.
     changed: bool,
     /// What was chosen, where someone wants to know.
-    pub record: Option<Vec<Row>>,
+    pub record: Option<Vec<Choice>>,
 }
 
 /// Two sets of warps that may issue as far as grants, and the window, are concerned.
@@ -102,7 +108,7 @@ pub struct Allowed {
 
 /// A choice, with what it was made from.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Row {
+pub struct Choice {
     pub cycle: u64,
     pub pod: usize,
     /// Warp slot that issued, and its place.
@@ -115,7 +121,7 @@ pub struct Row {
     pub grant: Option<TilePhaseTex>,
 }
 
-/// A warp in a [`Row`].
+/// A warp in a [`Choice`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shown {
     pub warp: u16,
@@ -145,7 +151,15 @@ impl Policies {
         if matches!(order, Order::Plain) && !grants.is_on() && !records {
             return None;
         }
-        let pod = Pod { order, grant: Holds::new(), window: Holds::new(), depth: [0; 64] };
+        let pod = Pod {
+            order,
+            grant: Holds::new(),
+            window: Holds::new(),
+            depth: [0; 64],
+            able: 0,
+            cycle: u64::MAX,
+            issues: 0,
+        };
         Some(Box::new(Policies {
             pods: vec![pod; spec.sub_cores as usize],
             grants,
@@ -203,13 +217,20 @@ impl Policies {
         }
     }
 
-    /// The warp's next instruction was fetched; it can issue at `from`, or waits for something unknown.
+    /// A warp that rested goes on.
+    pub fn wake(&mut self, pod: usize, bit: u32) {
+        self.grants.wake(pod, bit);
+    }
+
+    /// The warp's next instruction was fetched; it can issue at `from`, or waits for something unknown. Whether others came into the window.
     #[inline]
-    pub fn fetched(&mut self, pod: usize, bit: u32, pc: u32, from: Option<u64>, now: u64) {
+    pub fn fetched(&mut self, pod: usize, bit: u32, pc: u32, from: Option<u64>, now: u64) -> bool {
         match &mut self.pods[pod] {
             Pod { order: Order::Window(w), depth, .. } => {
                 let nesting = self.program.row(pc).nesting.into();
+                let before = w.inside();
                 w.fetch(bit, At { pc, depth: depth[bit as usize % 64], nesting }, now);
+                return w.inside() & !before & !(1 << bit) != 0;
             }
             Pod { order: Order::TwoLevel(t), .. } => {
                 if from.is_none_or(|from| from >= now + self.long_wait) {
@@ -218,6 +239,7 @@ impl Policies {
             }
             _ => {}
         }
+        false
     }
 
     /// The warp waits for nothing but a pipe, and for what only policies know.
@@ -240,10 +262,34 @@ impl Policies {
         }
     }
 
-    /// A warp issued the instruction at `pc`; `able` are all that could have.
+    /// One of the warps in `able` will issue; whether it is the pod's first of the cycle.
     #[inline]
-    pub fn issued(&mut self, pod: usize, bit: u32, pc: u32, able: u64, now: u64) {
+    pub fn begin_issue(&mut self, pod: usize, able: u64, now: u64) -> bool {
         let p = &mut self.pods[pod];
+        p.able = able;
+        if p.cycle != now {
+            (p.cycle, p.issues) = (now, 0);
+        }
+        p.issues += 1;
+        p.issues == 1
+    }
+
+    /// Another warp of the pod may issue in this cycle.
+    #[inline]
+    pub fn has_room(&self, pod: usize, now: u64) -> bool {
+        let p = &self.pods[pod];
+        let width = match &p.order {
+            Order::Window(w) => w.issue(),
+            _ => 1,
+        };
+        p.cycle != now || p.issues < width
+    }
+
+    /// A warp issued the instruction at `pc`. The others that could have are victims of its first in a cycle.
+    #[inline]
+    pub fn issued(&mut self, pod: usize, bit: u32, pc: u32, now: u64) {
+        let p = &mut self.pods[pod];
+        let able = std::mem::take(&mut p.able);
         match &mut p.order {
             Order::Plain | Order::Oldest(_) => {}
             Order::TwoLevel(t) => t.issued(bit),
@@ -264,9 +310,9 @@ impl Policies {
         }
     }
 
-    /// The issued instruction starts in a pipe. The cycle before which no more of its class may be issued.
+    /// The issued instruction starts in a pipe. Classes, a bit each, of which no more may be issued before a cycle.
     #[inline]
-    pub fn enter(&mut self, pod: usize, class: Class, start: u64, now: u64) -> Option<u64> {
+    pub fn enter(&mut self, pod: usize, class: Class, start: u64, now: u64) -> Option<(u32, u64)> {
         match &mut self.pods[pod].order {
             Order::Credit(c) => c.enter(class, start, now),
             _ => None,
@@ -337,7 +383,7 @@ impl Policies {
     #[inline]
     pub fn next(&self, pod: usize, now: u64) -> u64 {
         let window = match &self.pods[pod].order {
-            Order::Window(w) => w.next(),
+            Order::Window(w) if self.pods[pod].window.is_any() => w.next(),
             _ => u64::MAX,
         };
         if self.grants.is_on() { window.min(self.grants.next(pod, now)) } else { window }
@@ -364,15 +410,6 @@ impl Policies {
             Order::TwoLevel(t) => Some(t.choose(set, newest)),
             Order::Credit(c) => Some(c.choose(set, &self.moment(pod, newest, now))),
             Order::Window(w) => Some(w.choose(set)),
-        }
-    }
-
-    /// Instructions of different warps that a pod may issue in a cycle.
-    #[inline]
-    pub fn width(&self, pod: usize) -> u32 {
-        match &self.pods[pod].order {
-            Order::Window(w) => w.issue(),
-            _ => 1,
         }
     }
 
@@ -416,7 +453,7 @@ impl Policies {
             Order::Credit(c) => c.ledger.fund(),
             _ => 0,
         };
-        let row = Row { cycle: now, pod, warp: slot(bit), pc, warps, fund, grant: self.grants.grant() };
+        let row = Choice { cycle: now, pod, warp: slot(bit), pc, warps, fund, grant: self.grants.grant() };
         if let Some(record) = &mut self.record {
             record.push(row);
         }

@@ -24,13 +24,17 @@ impl TwoLevel {
         self.active &= !(1 << bit);
     }
 
-    pub fn active(&self) -> u64 {
-        self.active
-    }
-
-    /// Active warps take turns; where none of them can issue, the oldest other warp can.
+    /// Active warps take turns, and with them the oldest others for which there are places; where none of these can issue,
+    /// the oldest warp that can.
     pub fn choose(&self, set: u64, newest: u32) -> u32 {
-        let first = set & self.active;
+        let (mut first, mut others) = (set & self.active, set & !self.active);
+        for _ in self.active.count_ones()..self.places {
+            if others != 0 {
+                let next = 1 << gto::oldest(others, newest);
+                first |= next;
+                others &= !next;
+            }
+        }
         if first != 0 { lrr::choose(first, self.last) } else { gto::oldest(set, newest) }
     }
 
@@ -70,19 +74,21 @@ mod tests {
             t.issued(b);
             order.push(b);
         };
-        // 0 is the oldest and becomes active; it alone is, so it goes on; when it cannot, 1 joins; they take turns.
-        for set in [all, all, all & !1, all, all, all] {
-            issue(&mut t, &mut order, set);
+        // 0 and 1 are the oldest: both places are theirs, and they take turns.
+        for _ in 0..4 {
+            issue(&mut t, &mut order, all);
         }
-        // 1 waits: the place is free for the oldest of the others once 0 cannot issue.
+        // 1 waits: the place is that of the oldest of the others.
         t.leave(1);
-        for set in [all, all & !1, all, all] {
-            issue(&mut t, &mut order, set & !2);
+        for _ in 0..3 {
+            issue(&mut t, &mut order, all & !2);
         }
-        assert_eq!(order, [0, 0, 1, 0, 1, 0, 0, 2, 0, 2]);
-        assert_eq!(t.active(), 0b101);
-        // All places taken and none of them can issue: 2 issued last, so 0 goes.
+        // 1 can issue again, but there is no place.
+        issue(&mut t, &mut order, all);
+        assert_eq!(order, [0, 1, 0, 1, 2, 0, 2, 0]);
+        assert_eq!(t.active, 0b101);
+        // None of the active can issue: 2 issued longer ago than 0, so its place goes to 3.
         issue(&mut t, &mut order, 0b1000);
-        assert_eq!(t.active(), 0b1100);
+        assert_eq!(t.active, 0b1001);
     }
 }

@@ -72,6 +72,7 @@ impl Window {
 
     /// A warp's next instruction was fetched.
     pub fn fetch(&mut self, bit: u32, at: At, now: u64) {
+        self.pass(now);
         let n = bit as usize % 64;
         if self.is_known(bit) {
             // The warp was looked at again, or another part of it goes on elsewhere.
@@ -88,6 +89,7 @@ impl Window {
 
     /// The instruction issued, or its warp ended.
     pub fn leave(&mut self, bit: u32, now: u64) {
+        self.pass(now);
         self.inside &= !(1 << bit);
         self.line.retain(|&b| u32::from(b) != bit);
         self.fill(now);
@@ -151,10 +153,14 @@ impl Window {
     /// Time passes: who has been in the window for too long goes out when others wait, and who has been at the head of the
     /// line for too long comes in.
     pub fn pass(&mut self, now: u64) {
-        let timeout = u64::from(self.spec.timeout);
-        if self.line.is_empty() || self.next() > now {
-            return;
+        while self.next() <= now {
+            self.time_out(self.next());
         }
+    }
+
+    /// A cycle in which a time-out is due.
+    fn time_out(&mut self, now: u64) {
+        let timeout = u64::from(self.spec.timeout);
         let late = |w: &Window, b: u32| w.since[b as usize % 64] + timeout <= now;
         let head = self.line.front().map(|&b| u32::from(b)).filter(|&b| late(self, b));
         let mut out: Vec<u32> = match head {

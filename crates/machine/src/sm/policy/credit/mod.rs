@@ -155,9 +155,9 @@ impl Credit {
         self.ledger.issued(bit, victims);
     }
 
-    /// The issued instruction starts in a pipe. The cycle before which no more of its class may be issued.
+    /// The issued instruction starts in a pipe. Classes, a bit each, of which no more may be issued before a cycle.
     #[inline]
-    pub fn enter(&mut self, class: Class, start: u64, now: u64) -> Option<u64> {
+    pub fn enter(&mut self, class: Class, start: u64, now: u64) -> Option<(u32, u64)> {
         self.pipes.enter(class, start, now)
     }
 

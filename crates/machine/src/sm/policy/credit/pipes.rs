@@ -24,6 +24,8 @@ pub struct Pipes {
     /// The one type that runs each class.
     of: [u8; CLASSES],
     needs: [Need; CLASSES],
+    /// Classes that only this type runs, a bit each.
+    classes: Vec<u32>,
     oversubscribed: u32,
     closed: u32,
 }
@@ -49,10 +51,12 @@ impl Pipes {
         }
         let runs = |kind: &[String], c: Class| kind.iter().any(|r| r == c.name());
         let (mut of, mut needs) = ([NONE; CLASSES], [Need::Any; CLASSES]);
+        let mut classes = vec![0; kinds.len()];
         for c in Class::ALL {
             let mut able = (0..kinds.len()).filter(|&n| runs(&kinds[n], c));
             if let (Some(n), None) = (able.next(), able.next()) {
                 of[c as usize] = n as u8;
+                classes[n] |= 1 << c as u32;
                 let (mad, sfu) = (runs(&kinds[n], Class::Fma), runs(&kinds[n], Class::Xu));
                 needs[c as usize] = match (mad, sfu) {
                     (true, false) => Need::Mad,
@@ -61,16 +65,17 @@ impl Pipes {
                 };
             }
         }
-        Pipes { types, of, needs, oversubscribed: spec.oversubscribed, closed: spec.closed }
+        Pipes { types, of, needs, classes, oversubscribed: spec.oversubscribed, closed: spec.closed }
     }
 
     pub fn need(&self, class: Class) -> Need {
         self.needs[class as usize]
     }
 
-    /// An instruction was issued and starts at `start`. The cycle before which no more of its class may be issued.
-    pub fn enter(&mut self, class: Class, start: u64, now: u64) -> Option<u64> {
-        let kind = self.types.get_mut(self.of[class as usize] as usize)?;
+    /// An instruction was issued and starts at `start`. Classes of which no more may be issued before a cycle.
+    pub fn enter(&mut self, class: Class, start: u64, now: u64) -> Option<(u32, u64)> {
+        let number = self.of[class as usize];
+        let kind = self.types.get_mut(number as usize)?;
         if start > now {
             let place = kind.starts.partition_point(|&s| s <= start);
             kind.starts.insert(place, start);
@@ -81,7 +86,8 @@ impl Pipes {
         let limit = (self.closed * kind.pipes) as usize;
         // As many as are too many must start.
         let over = (kind.starts.len() + 1).checked_sub(limit)?;
-        over.checked_sub(1).and_then(|n| kind.starts.get(n)).copied()
+        let until = over.checked_sub(1).and_then(|n| kind.starts.get(n)).copied()?;
+        Some((self.classes[number as usize], until))
     }
 
     /// Instructions of the class's type that wait.
@@ -161,13 +167,13 @@ mod tests {
         assert!(!p.is_oversubscribed(Class::Xu, 14));
         assert_eq!(p.balance(12), -2);
         // The third: closed from 3 x 1 on, until then too.
-        assert_eq!(p.enter(Class::Xu, 22, 13), Some(14));
+        assert_eq!(p.enter(Class::Xu, 22, 13), Some((1 << Class::Xu as u32, 14)));
         // Two pipes: the same numbers twice.
         for n in 0..5 {
             assert_eq!(p.enter(Class::Fma, 30 + n, 13), None);
         }
         assert!(p.is_oversubscribed(Class::Alu, 13));
-        assert_eq!(p.enter(Class::Alu, 40, 13), Some(30));
+        assert_eq!(p.enter(Class::Alu, 40, 13), Some((1 << Class::Alu as u32 | 1 << Class::Fma as u32, 30)));
         assert_eq!(p.balance(13), 6 - 3);
         // What more than one type runs is not counted.
         assert_eq!(p.enter(Class::Misc, 99, 13), None);
