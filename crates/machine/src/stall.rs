@@ -117,43 +117,74 @@ const ROOM: usize = 32;
 /// back to a cold cache: counts are 32 bits and overflow into a list that is hardly ever used.
 #[derive(Clone, Debug, Default)]
 pub struct StallTable {
-    counts: Vec<u32>,
+    counts: Vec<[u32; ROOM]>,
     /// Instruction, reason and warp-cycles that did not fit.
     more: Vec<(u32, u8, u64)>,
 }
 
-/// `NotSelected` comes first, the others follow in their order.
-#[inline(always)]
-fn place(instruction: usize, reason: Stall) -> usize {
-    let n = if reason == Stall::NotSelected { 0 } else { reason as usize + 1 };
-    instruction * ROOM + n
+/// The counts of one instruction.
+pub struct Row<'a> {
+    instruction: usize,
+    counts: &'a mut [u32; ROOM],
+    more: &'a mut Vec<(u32, u8, u64)>,
+}
+
+impl Row<'_> {
+    #[inline(always)]
+    pub fn charge(&mut self, reason: Stall, cycles: u64) {
+        // `NotSelected` comes first, the others follow in their order.
+        let n = if reason == Stall::NotSelected { 0 } else { reason as usize + 1 };
+        let sum = u64::from(self.counts[n % ROOM]) + cycles;
+        self.counts[n % ROOM] = sum as u32;
+        if sum > u64::from(u32::MAX) {
+            self.carry(reason, sum);
+        }
+    }
+
+    #[cold]
+    fn carry(&mut self, reason: Stall, sum: u64) {
+        self.more.push((self.instruction as u32, reason as u8, sum & !u64::from(u32::MAX)));
+    }
+
+    /// Charges cycles for want of a pipe, those in which the dispatcher was held, those in which others were chosen.
+    #[inline(always)]
+    pub fn charge_waiting(&mut self, [throttle, held, others]: [u64; 3], reason: Stall) {
+        if throttle > 0 {
+            self.charge(reason, throttle);
+        }
+        if held > 0 {
+            self.charge(Stall::DispatchStall, held);
+        }
+        self.charge(Stall::NotSelected, others);
+    }
 }
 
 impl StallTable {
     /// A table for so many instructions, all counts zero.
     pub fn reset(&mut self, instructions: usize) {
         // A new one: pages that are never touched cost nothing.
-        self.counts = vec![0; instructions * ROOM];
+        self.counts = vec![[0; ROOM]; instructions];
         self.more.clear();
     }
 
     #[inline(always)]
+    pub fn row(&mut self, instruction: usize) -> Row<'_> {
+        Row { instruction, counts: &mut self.counts[instruction], more: &mut self.more }
+    }
+
+    #[inline(always)]
     pub fn charge(&mut self, instruction: usize, reason: Stall, cycles: u64) {
-        let count = &mut self.counts[place(instruction, reason)];
-        match u32::try_from(u64::from(*count) + cycles) {
-            Ok(sum) => *count = sum,
-            Err(_) => self.more.push((instruction as u32, reason as u8, cycles)),
-        }
+        self.row(instruction).charge(reason, cycles);
     }
 
     /// Adds everything to a list, a row an instruction; the sum.
     pub fn add_to(&self, rows: &mut [StallCycles]) -> u64 {
         let mut total = 0;
-        for (n, row) in rows.iter_mut().enumerate() {
-            for reason in Stall::ALL {
-                let cycles = u64::from(self.counts.get(place(n, reason)).copied().unwrap_or(0));
-                row[reason as usize] += cycles;
-                total += cycles;
+        for (row, counts) in rows.iter_mut().zip(&self.counts) {
+            for (reason, sum) in row.iter_mut().enumerate() {
+                let n = if reason == Stall::NotSelected as usize { 0 } else { reason + 1 };
+                *sum += u64::from(counts[n]);
+                total += u64::from(counts[n]);
             }
         }
         for &(n, reason, cycles) in &self.more {

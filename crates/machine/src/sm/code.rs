@@ -2,6 +2,7 @@
 
 use super::spec::Spec;
 use super::waits;
+use crate::stall::Stall;
 use isa::field::{Cache, Field, From, Order, To};
 use isa::image::Image;
 use isa::{Effects, Inst, Op, Operand, Pred, Reg, Role, Src, UReg, Unit};
@@ -71,6 +72,19 @@ impl Class {
     }
 }
 
+impl Class {
+    /// What it is called when a class has no room.
+    #[inline(always)]
+    pub fn throttle(self) -> Stall {
+        match self {
+            Class::Global => Stall::LgThrottle,
+            Class::Shared | Class::Constant => Stall::MioThrottle,
+            Class::Tex => Stall::TexThrottle,
+            _ => Stall::MathPipeThrottle,
+        }
+    }
+}
+
 /// What the core does with an instruction beyond executing it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -131,6 +145,8 @@ pub struct Timing {
     pub wait: u8,
     /// Its operands are there when the instruction before it issues, as far as the code tells.
     pub is_paired: bool,
+    /// Waits for nothing but that: looks up no place, reads no constant.
+    pub is_simple: bool,
     /// Instructions from here on that concern nobody but their warp, and need nothing that is still on its way.
     pub run: u8,
     /// Its results are there after cycles that the code tells: nothing looks them up.
@@ -146,8 +162,8 @@ pub struct Timing {
     pub is_fma: bool,
     /// Writes that must not overtake earlier ones: registers and predicates.
     pub checked: u8,
-    /// Registers to be read from each bank.
-    pub bank_reads: [u8; BANKS],
+    /// Registers to be read from each bank, 16 bits a bank.
+    pub bank_reads: u64,
     /// Looks at a clock.
     pub reads_time: bool,
     /// 32-bit registers a lane that a memory operation moves.
@@ -295,9 +311,9 @@ pub const BANKS: usize = 4;
 
 /// Registers that an instruction reads from each bank. One that it names twice is read once, and what the reuse cache
 /// holds is not read again: a source that the instruction before marked, in the same place.
-fn bank_reads(i: &Inst, before: Option<&Inst>, spec: &Spec) -> [u8; BANKS] {
+fn bank_reads(i: &Inst, before: Option<&Inst>, spec: &Spec) -> u64 {
     let banks = spec.register_banks.clamp(1, BANKS as u32);
-    let mut reads = [0; BANKS];
+    let mut reads = 0;
     let mut seen: [Option<Reg>; 12] = [None; 12];
     let mut n = 0;
     for &role in i.op.row().roles {
@@ -318,7 +334,7 @@ fn bank_reads(i: &Inst, before: Option<&Inst>, spec: &Spec) -> [u8; BANKS] {
             if n < seen.len() && !seen[..n].contains(&Some(r)) {
                 seen[n] = Some(r);
                 n += 1;
-                reads[(u32::from(r.0) % banks) as usize] += 1;
+                reads += 1 << (16 * (u32::from(r.0) % banks));
             }
         }
     }
@@ -390,6 +406,7 @@ impl Code {
             (t.wait, t.is_paired) = (waits.cycles[n].max(1), waits.cycles[n] == 0);
             t.run = waits.runs[n];
             (t.first_check, t.checks) = (from, (waits.ends[n] - from) as u8);
+            t.is_simple = t.checks == 0 && t.constant == NO_CONSTANT;
             from = waits.ends[n];
         }
         code.checks = waits.checks;
@@ -466,6 +483,7 @@ impl Code {
             producer,
             wait: 1,
             is_paired: false,
+            is_simple: false,
             run: 0,
             is_static: kind == Kind::Fixed && is_fixed && !waits_in_queue,
             latency: latency as u16,
@@ -477,7 +495,7 @@ impl Code {
             is_fma: is_fma(i),
             checked: registers + predicates,
             // Memory operations send their operands on their own time.
-            bank_reads: if i.op.row().unit == Unit::Lsu { [0; BANKS] } else { bank_reads(i, before, spec) },
+            bank_reads: if i.op.row().unit == Unit::Lsu { 0 } else { bank_reads(i, before, spec) },
             reads_time: matches!(i.op, Op::S2r | Op::Cs2r | Op::S2ur),
             words: moved.map_or(1, |&r| i.width(r)) as u8,
             bank: operand.map_or(if i.op == Op::Ldc { i.field(Field::Bank) as u8 } else { 0 }, |c| c.0),

@@ -3,15 +3,14 @@
 //! Nothing ticks. A sub-core knows the next cycle at which one of its warps could issue; the SM goes to the earliest of
 //! these and of the answers and CTAs that come from outside. Everything else that takes time is a cycle in the future.
 
-use super::code::{CLASSES, Class, Code, Kind, NO_CONSTANT, Producer};
+use super::code::{CLASSES, Class, Code, Kind};
 use super::constants::Constants;
-use super::fetch::{Fetch, Fetched};
+use super::fetch::Fetch;
 use super::load_store::{self, Done, LoadStore, Path};
 use super::policy::{Choice, Policies, Program};
 use super::spec::Spec;
-use super::sub_core::{Bit, SubCore};
-use super::waits::FOR_READERS;
-use super::warp::{Owner, Ready, State, UNKNOWN, WarpSlot};
+use super::sub_core::SubCore;
+use super::warp::{Owner, Ready, State, WarpSlot};
 use crate::Config;
 use crate::counters::Counters;
 use crate::ports::{CtaEnd, CtaStart, Request, RequestKind, Response};
@@ -84,11 +83,11 @@ pub struct Sm {
     pub(super) first_slot: u64,
     /// Cycles after which an answer of the GPC can be here at the earliest.
     nearest: u64,
+    /// Cycles after which what one sub-core does can matter to another.
+    lookahead: u64,
     pub(super) subs: Vec<SubCore>,
     /// Where the sub-cores' own order of warps is not all there is.
     pub(super) policies: Option<Box<Policies>>,
-    /// The warp slot of each bit of each sub-core.
-    pub(super) slot_of: Vec<[u16; 64]>,
     pub(super) warps: Vec<WarpSlot>,
     pub(super) load_store: LoadStore,
     pub(super) fetch: Fetch,
@@ -139,9 +138,10 @@ impl Sm {
             sms: config.sms(),
             first_slot: u64::from(id.0) * u64::from(spec.warps),
             nearest: config.nearest_answer().into(),
-            subs: (0..sub_cores).map(|_| SubCore::new(&spec)).collect(),
+            // Warps of different sub-cores meet at barriers.
+            lookahead: u64::from(spec.latency.barrier.max(1)),
+            subs: (0..sub_cores).map(|n| SubCore::new(&spec, n)).collect(),
             policies: Policies::new(&spec, false),
-            slot_of: vec![[0; 64]; sub_cores as usize],
             warps: (0..spec.warps).map(|_| WarpSlot::new()).collect(),
             load_store: LoadStore::new(id, &spec, sub_cores, spec.warps),
             fetch: Fetch::new(&spec.fetch, id, sub_cores),
@@ -305,6 +305,9 @@ impl Sm {
     pub fn run(&mut self, work: &mut Work<'_>, until: Cycle, ahead: Cycle) {
         self.horizon = until.0;
         self.is_held = false;
+        let answers = self.inbox.iter().take_while(|r| r.at < until);
+        self.load_store
+            .expect(answers.filter(|r| !matches!(r.kind, RequestKind::Instruction | RequestKind::Constant)));
         let mut limit = ahead.0;
         let mut seen = 0;
         while self.failure.is_none() {
@@ -315,46 +318,52 @@ impl Sm {
                 }
             }
             seen = self.out.len();
-            if self.next >= limit {
+            // The sub-core whose turn it is, the next one after it, and what comes from outside.
+            let (mut s, mut first, mut second) = (0, u64::MAX, u64::MAX);
+            for (n, sub) in self.subs.iter().enumerate() {
+                if sub.next < first {
+                    (s, first, second) = (n, sub.next, first);
+                } else {
+                    second = second.min(sub.next);
+                }
+            }
+            let event = self.next_arrival();
+            let now = first.min(event);
+            self.next = now;
+            if now >= limit {
                 return;
             }
-            let now = self.next;
-            if now >= until.0 && self.concerns_others() {
+            let concerns_others = self.concerns_others();
+            if now >= until.0 && concerns_others {
                 return;
             }
-            let mut next = u64::MAX;
-            if self.inbox.front().is_some_and(|r| r.at.0 <= now) {
+            if event <= now {
                 self.answers(work, now);
-            }
-            while self.starts.front().is_some_and(|s| s.at.0 <= now) {
-                if let Some(start) = self.starts.pop_front() {
-                    self.start_cta(work, &start, now);
+                while self.starts.front().is_some_and(|s| s.at.0 <= now) {
+                    if let Some(start) = self.starts.pop_front() {
+                        self.start_cta(work, &start, now);
+                    }
                 }
+                continue;
             }
-            for s in 0..self.subs.len() {
-                if self.subs[s].next <= now {
-                    self.schedule(work, s, now);
-                }
-                next = next.min(self.subs[s].next);
-            }
-            if self.policies.is_some() {
-                next = self.look_again(now).min(next);
-            }
-            if self.is_held {
-                self.next = now;
-                return;
-            }
+            // What sub-cores do to each other takes a while: until then this one can run by itself.
+            let alone = second.saturating_add(self.lookahead).min(event).min(limit);
+            let alone = if now < until.0 { alone.min(until.0) } else { alone };
             if now >= self.sample_at {
                 self.sample(work, now);
             }
-            if let Some(r) = self.inbox.front() {
-                next = next.min(r.at.0);
+            self.turn(work, s, now, alone.min(self.sample_at));
+            if self.is_held {
+                return;
             }
-            if let Some(s) = self.starts.front() {
-                next = next.min(s.at.0);
-            }
-            self.next = next.max(now + 1);
         }
+    }
+
+    /// The next cycle at which something comes from outside.
+    #[inline(always)]
+    fn next_arrival(&self) -> u64 {
+        let answer = self.inbox.front().map_or(u64::MAX, |r| r.at.0);
+        self.starts.front().map_or(answer, |s| answer.min(s.at.0))
     }
 
     /// Looks, every so many cycles from `start` on, how far the warps of each CTA are.
@@ -368,11 +377,8 @@ impl Sm {
     fn sample(&mut self, work: &Work<'_>, now: u64) {
         let Some(progress) = &mut self.progress else { return };
         for cta in work.ctas.iter().filter(|cta| cta.is_used) {
-            let alive = cta
-                .warps
-                .iter()
-                .map(|&n| &self.warps[n as usize])
-                .filter(|w| !matches!(w.state, State::Empty | State::Draining));
+            let warps = cta.warps.iter().map(|&n| &self.warps[n as usize]);
+            let alive = warps.filter(|w| !matches!(w.state, State::Empty | State::Draining));
             let issued = alive.map(|w| cta.resident.warp(w.index as usize).executed - u64::from(w.ahead));
             let (low, high) = issued.fold((u64::MAX, 0), |(low, high), n| (low.min(n), high.max(n)));
             if low <= high {
@@ -520,88 +526,10 @@ impl Sm {
                 self.charge_until(n, Stall::LgThrottle, now.0);
                 self.plan(work, n, now.0);
                 self.next = self.next.min(now.0);
+                self.look_again(now.0);
             }
         }
         self.retry = retry;
-    }
-
-    // --- one cycle of a sub-core --------------------------------------------------------------------------------
-
-    fn schedule(&mut self, work: &mut Work<'_>, s: usize, now: u64) {
-        let mut come = self.subs[s].collect(now);
-        while come != 0 {
-            let bit = Bit(come.trailing_zeros() as u8);
-            come &= come - 1;
-            let n = self.slot_of[s][bit.0 as usize] as usize;
-            let at = self.warps[n].since;
-            if at > now {
-                self.subs[s].wait(bit, at, now);
-                continue;
-            }
-            let class = self.warps[n].class;
-            let sub = &mut self.subs[s];
-            self.warps[n].marks = sub.busy(class, at);
-            sub.ask(bit, class);
-            if let Some(policies) = &mut self.policies {
-                policies.ask(s, bit.0.into(), self.warps[n].pc, class);
-            }
-        }
-        if self.policies.is_some() {
-            return self.schedule_by_policy(work, s, now);
-        }
-        let eligible = self.subs[s].eligible(now);
-        if eligible != 0 {
-            let bit = self.subs[s].choose(eligible);
-            let n = self.slot_of[s][bit.0 as usize] as usize;
-            if now >= self.horizon && Sm::leaves(self.warps[n].class) {
-                // It must not happen before the others are here.
-                self.is_held = true;
-                self.subs[s].next = now;
-                return;
-            }
-            self.counters.eligible_cycles += 1;
-            self.counters.eligible_warps += u64::from(eligible.count_ones());
-            self.counters.issue_cycles += 1;
-            self.issue_warp(work, s, n, now);
-        }
-        self.subs[s].plan_next(now);
-    }
-
-    /// Issues as many instructions of the chosen warp as there are dispatch units.
-    #[inline(always)]
-    pub(super) fn issue_warp(&mut self, work: &mut Work<'_>, s: usize, n: usize, now: u64) {
-        self.issue(work, s, n, now);
-        for _ in 1..self.spec.dispatch_units {
-            let warp = &self.warps[n];
-            let leaves = now >= self.horizon && Sm::leaves(warp.class);
-            if warp.state != State::Timed || warp.since > now + 1 || leaves || !self.follows(work, n, now) {
-                return;
-            }
-            let class = self.warps[n].class;
-            if !self.subs[s].is_free(class, now) || !self.may_follow(s, n, now) {
-                return;
-            }
-            // It was planned for the next cycle: it is not looked at there any more.
-            let warp = &self.warps[n];
-            self.subs[s].unwait(warp.bit, warp.since);
-            self.warps[n].since = now;
-            self.warps[n].marks = self.subs[s].busy(class, now);
-            self.issue(work, s, n, now);
-        }
-    }
-
-    /// Whether an instruction of this class concerns more than its SM.
-    pub(super) fn leaves(class: Class) -> bool {
-        matches!(class, Class::Global | Class::Tex)
-    }
-
-    /// Whether the planned instruction's operands are there in the cycle of the one before.
-    fn follows(&self, work: &Work<'_>, n: usize, now: u64) -> bool {
-        let warp = &self.warps[n];
-        let code = &work.contexts[work.ctas[warp.cta as usize].context].code;
-        let timing = code.timing_of(warp.pc);
-        let is_there = |&p: &u16| warp.places[(p & !FOR_READERS) as usize].ready.cycle() <= now;
-        timing.is_paired && code.checks(timing).iter().all(is_there)
     }
 
     // --- accounting ---------------------------------------------------------------------------------------------
@@ -614,98 +542,5 @@ impl Sm {
             self.stalls.charge(warp.pc as usize, reason, until - warp.since);
             warp.since = until;
         }
-    }
-
-    // --- what a warp does next ----------------------------------------------------------------------------------
-
-    /// Finds out when the warp's next instruction can issue, and why not sooner.
-    pub(super) fn plan(&mut self, work: &mut Work<'_>, n: usize, now: u64) {
-        let warp = &mut self.warps[n];
-        let cta = &work.ctas[warp.cta as usize];
-        let code = &work.contexts[cta.context].code;
-        let timing = code.timing_of(warp.pc);
-        warp.class = timing.class;
-        let pc = warp.pc as usize;
-        let sub_core = u32::from(warp.sub_core);
-        let mut since = warp.since;
-        warp.state = State::Timed;
-        let line = warp.pc / LINE_INSTRUCTIONS;
-        if line != warp.line {
-            let sequential = line == warp.line.wrapping_add(1);
-            match self.fetch.fetch(
-                Cycle(now),
-                sub_core,
-                warp.pc,
-                sequential,
-                &mut self.out,
-                &mut self.counters,
-            ) {
-                Fetched::At(at) => {
-                    warp.line = line;
-                    if at.0 > since {
-                        self.stalls.charge(pc, Stall::NoInstruction, at.0 - since);
-                        since = at.0;
-                    }
-                }
-                Fetched::Pending => {
-                    warp.state = State::Pending(Stall::NoInstruction);
-                    return;
-                }
-            }
-        }
-        // What the code says, counted from the issue before.
-        let at = warp.issued + u64::from(timing.wait);
-        if at > since {
-            self.stalls.charge(pc, Stall::Wait, at - since);
-            since = at;
-        }
-        if timing.has_checks() {
-            // The latest of what has its own time, by producer.
-            let mut latest = [0u64; 4];
-            for &p in code.checks(timing) {
-                let place = &warp.places[(p & !FOR_READERS) as usize];
-                let ready = if p & FOR_READERS == 0 { place.ready } else { place.read };
-                latest[ready.producer()] = latest[ready.producer()].max(ready.cycle());
-            }
-            let fixed = latest[0].max(latest[Producer::Fma as usize]);
-            let reasons = [Stall::Wait, Stall::LongScoreboard, Stall::ShortScoreboard];
-            for (reason, at) in reasons.into_iter().zip([fixed, latest[1], latest[2]]) {
-                if at > since {
-                    if at >= UNKNOWN {
-                        warp.since = since;
-                        warp.state = State::Pending(reason);
-                        return self.fetched(n, false, now);
-                    }
-                    self.stalls.charge(pc, reason, at - since);
-                    since = at;
-                }
-            }
-        }
-        warp.since = since;
-        if timing.constant != NO_CONSTANT {
-            let (bank, offset) = (timing.bank, timing.constant);
-            match self.constants.operand(
-                Cycle(now),
-                sub_core,
-                bank,
-                offset,
-                &mut self.out,
-                &mut self.counters,
-            ) {
-                Fetched::At(at) => {
-                    if at.0 > since {
-                        self.stalls.charge(pc, Stall::ImcMiss, at.0 - since);
-                        warp.since = at.0;
-                    }
-                }
-                Fetched::Pending => {
-                    warp.state = State::Pending(Stall::ImcMiss);
-                    return self.fetched(n, false, now);
-                }
-            }
-        }
-        let (bit, at) = (warp.bit, warp.since);
-        self.subs[sub_core as usize].wait(bit, at, now);
-        self.fetched(n, true, now);
     }
 }

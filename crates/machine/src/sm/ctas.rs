@@ -63,10 +63,9 @@ impl Sm {
             let n = n as usize;
             let at = now + index as u64 * u64::from(self.spec.warp_start_interval);
             let s = n % self.subs.len();
-            let bit = self.bit_for(s);
-            self.slot_of[s][bit.0 as usize] = n as u16;
+            let bit = self.bit_for(s, n as u16);
             let warp = &mut self.warps[n];
-            warp.start(slot as u16, index as u16, c.code.scoreboard, at);
+            warp.start(slot as u16, index as u16, context as u16, c.code.scoreboard, at);
             (warp.sub_core, warp.bit) = (s as u8, bit);
             if let (Some(policies), Some(number)) = (&mut self.policies, number) {
                 policies.add(s, bit.0.into(), number, ThreadType::Compute);
@@ -78,21 +77,17 @@ impl Sm {
     }
 
     /// A bit of a sub-core for its newest warp.
-    fn bit_for(&mut self, s: usize) -> Bit {
-        if let Some(bit) = self.subs[s].add() {
+    fn bit_for(&mut self, s: usize, slot: u16) -> Bit {
+        let sub = &mut self.subs[s];
+        if let Some(bit) = sub.add(slot) {
             return bit;
         }
-        let old = self.slot_of[s];
-        let packed = self.subs[s].pack();
+        let mut old = Vec::new();
+        sub.pack(|slot, bit| old.push(std::mem::replace(&mut self.warps[usize::from(slot)].bit, bit).0));
         if let Some(policies) = &mut self.policies {
-            policies.remap(s, &packed.iter().map(|b| b.0).collect::<Vec<u8>>());
+            policies.remap(s, &old);
         }
-        for (new, from) in packed.into_iter().enumerate() {
-            let n = old[from.0 as usize];
-            self.slot_of[s][new] = n;
-            self.warps[n as usize].bit = Bit(new as u8);
-        }
-        self.subs[s].add().unwrap_or(Bit(63))
+        sub.add(slot).unwrap_or(Bit(63))
     }
 
     // --- barriers -----------------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 //! Issuing an instruction: it executes, its results get their cycles, and the warp's next instruction is planned.
 
-use super::choice::tell;
 use super::code::{Class, Kind, Timing};
 use super::core::{CtaSlot, Failure, Sm, Work};
 use super::fetch::Fetched;
@@ -16,56 +15,23 @@ impl Sm {
     /// Issues the next instruction of a warp that can.
     pub(super) fn issue(&mut self, work: &mut Work<'_>, s: usize, n: usize, now: u64) {
         let warp = &mut self.warps[n];
-        let (pc, index, bit) = (warp.pc, warp.index as usize, warp.bit);
+        let (pc, index) = (warp.pc, warp.index as usize);
         let cta = &mut work.ctas[warp.cta as usize];
         let context = &work.contexts[cta.context];
         let timing = *context.code.timing_of(pc);
         let sub = &mut self.subs[s];
-
-        // Why it did not issue sooner.
-        let (busy, held) = sub.busy(timing.class, now);
-        let waited = now.saturating_sub(warp.since);
-        let throttle = busy.saturating_sub(warp.marks.0).min(waited);
-        let held = held.saturating_sub(warp.marks.1).min(waited - throttle);
-        if waited > 0 {
-            self.stalls.charge(pc as usize, throttle_reason(timing.class), throttle);
-            self.stalls.charge(pc as usize, Stall::DispatchStall, held);
-            let mut rest = waited - throttle - held;
+        if now > warp.since {
+            let mut row = self.stalls.row(pc as usize);
+            let mut why = sub.why(warp, timing.class, now);
             if let Some(policies) = &mut self.policies {
-                let (grant, window) = policies.held(s, bit.0.into());
-                let grant = grant.min(rest);
-                let window = window.min(rest - grant);
-                rest -= grant + window;
-                self.stalls.charge(pc as usize, Stall::Grant, grant);
-                self.stalls.charge(pc as usize, Stall::Window, window);
+                let (grant, window) = policies.held(s, warp.bit.0.into(), &mut why[2]);
+                row.charge(Stall::Grant, grant);
+                row.charge(Stall::Window, window);
             }
-            self.stalls.charge(pc as usize, Stall::NotSelected, rest);
+            row.charge_waiting(why, timing.class.throttle());
         }
-        sub.take(bit, timing.class);
-
+        sub.take(warp.bit, timing.class);
         warp.issued = now;
-        // What concerns nobody else is executed at once, up to the next instruction that does.
-        if warp.ahead == 0 && timing.run > 0 {
-            warp.ahead = cta.resident.run(index, timing.run.into());
-        }
-        if warp.ahead > 0 {
-            warp.ahead -= 1;
-            warp.since = now + 1;
-            self.stalls.charge(pc as usize, Stall::Selected, 1);
-            self.issued_by_class[timing.class as usize] += 1;
-            let start = sub.enter(timing.class, now);
-            sub.read_banks(now, &timing.bank_reads);
-            tell(&mut self.policies, sub, (s, bit, pc), (timing.class, start), now);
-            if !timing.is_static {
-                let (writes, _) = context.code.places(&timing);
-                for (k, &p) in writes.iter().enumerate() {
-                    let at = start + u64::from(timing.latency_of(k));
-                    warp.places[p as usize].ready = Ready::at(at, timing.producer);
-                }
-            }
-            warp.pc = pc + 1;
-            return self.plan(work, n, now);
-        }
         if timing.kind == Kind::Shuffle {
             // Registers of other lanes: the data path of memory without an address.
             let mask = cta.resident.mask(index);
@@ -81,6 +47,7 @@ impl Sm {
         self.log.token = warp.cta.into();
         let nanoseconds = if timing.reads_time { now * 1000 / self.clock_mhz } else { 0 };
         let time = Time { clock: now, nanoseconds };
+        debug_assert_eq!(warp.ahead, 0, "what was executed already issues in a stretch");
         let stepped = match cta.resident.step(index, time, now, &mut self.log) {
             Ok(stepped) => stepped,
             Err(fault) => {
@@ -98,8 +65,10 @@ impl Sm {
         self.stalls.charge(pc as usize, Stall::Selected, 1);
         self.issued_by_class[timing.class as usize] += 1;
         let start = sub.enter(timing.class, now);
-        sub.read_banks(now, &timing.bank_reads);
-        tell(&mut self.policies, sub, (s, bit, pc), (timing.class, start), now);
+        sub.read_banks(now, timing.bank_reads);
+        if let Some(policies) = &mut self.policies {
+            policies.issued(sub, warp.bit, pc, (timing.class, start), now);
+        }
         let (writes, _) = context.code.places(&timing);
         let mut from = now + 1;
         let mut reason = Stall::BranchResolving;
@@ -168,7 +137,7 @@ impl Sm {
                 let nanoseconds = u64::from(sleep_time(cta, index, &context.image.code[pc as usize]));
                 (from, reason) = (now + 1 + nanoseconds * self.clock_mhz / 1000, Stall::Sleeping);
                 if let Some(policies) = &mut self.policies {
-                    policies.rest(s, bit.0.into());
+                    policies.rest(s, warp.bit.0.into());
                 }
             }
             Kind::System => (from, reason) = (now + u64::from(self.spec.latency.system), Stall::Misc),
@@ -303,15 +272,5 @@ fn sleep_time(cta: &CtaSlot<'_>, index: usize, inst: &Inst) -> u32 {
             cta.resident.warp(index).register(r.0, lane)
         }
         _ => 0,
-    }
-}
-
-/// What it is called when a class has no room.
-fn throttle_reason(class: Class) -> Stall {
-    match class {
-        Class::Global => Stall::LgThrottle,
-        Class::Shared | Class::Constant => Stall::MioThrottle,
-        Class::Tex => Stall::TexThrottle,
-        _ => Stall::MathPipeThrottle,
     }
 }

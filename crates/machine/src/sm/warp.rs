@@ -56,6 +56,8 @@ pub struct WarpSlot {
     /// The CTA slot, and the warp's number in the CTA.
     pub cta: u16,
     pub index: u16,
+    /// Number of the CTA's launch.
+    pub context: u16,
     pub sub_core: u8,
     pub bit: Bit,
     /// Number of the slot's warp, so that late answers to an earlier one are known.
@@ -101,6 +103,7 @@ impl WarpSlot {
             state: State::Empty,
             cta: 0,
             index: 0,
+            context: 0,
             sub_core: 0,
             bit: Bit(0),
             generation: 0,
@@ -131,9 +134,9 @@ impl WarpSlot {
     }
 
     /// Makes the slot that of a new warp.
-    pub fn start(&mut self, cta: u16, index: u16, places: usize, at: u64) {
+    pub fn start(&mut self, cta: u16, index: u16, context: u16, places: usize, at: u64) {
         self.state = State::Timed;
-        (self.cta, self.index) = (cta, index);
+        (self.cta, self.index, self.context) = (cta, index, context);
         self.generation = self.generation.wrapping_add(1);
         self.line = NO_LINE;
         self.ahead = 0;

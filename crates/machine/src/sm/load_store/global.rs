@@ -1,6 +1,7 @@
 //! Global and local memory through the first-level cache: lookups, misses, stores, atomics, and the answers.
 
 use super::coalesce::{Modify, Pieces, count, modify};
+use super::flight::NO_SLOT;
 use super::l1::NONE;
 use super::{Done, Kind, LoadStore, Operation, Outcome};
 use crate::counters::Counters;
@@ -31,6 +32,7 @@ impl LoadStore {
         if a.local != 0 {
             pieces.local(a, a.local, op.local_base);
         }
+        pieces.list().iter().for_each(|p| self.cache.expect(p.line));
         let (tags, passes) = pieces.passes(self.spec.l1.tags_per_cycle);
         let begin = self.tags.serve(at, u64::from(tags));
         counters.l1_requests += 1;
@@ -64,6 +66,7 @@ impl LoadStore {
         let mut waiting = NONE;
         let mut ready = Cycle(0);
         for (n, p) in pieces.list().iter().enumerate() {
+            self.look_ahead(pieces, n);
             let is_local = n >= access.locals;
             let sectors = p.sectors();
             count_load(counters, sectors, is_local);
@@ -78,15 +81,13 @@ impl LoadStore {
             let mut chain = NONE;
             if let Some(at) = slot {
                 let s = self.cache.slot(at);
-                let there = sectors & s.valid;
+                let there = sectors & s.valid();
                 ready = ready.later(s.ready(there));
-                let coming = sectors & s.pending & !s.valid;
+                let coming = sectors & s.pending() & !s.valid();
                 missing = sectors & !there & !coming;
                 counters.l1_hits += u64::from(count(there | coming));
                 chain = s.flight;
-                if missing != 0 {
-                    s.pending |= missing;
-                }
+                s.ask(missing);
                 if coming != 0 && waits {
                     self.join(op, &mut waiting, access.passes, wide, coming, chain);
                 }
@@ -95,7 +96,7 @@ impl LoadStore {
                 continue;
             }
             let fills = if slot.is_some() { missing } else { 0 };
-            let token = self.flights.start(p.line, fills, missing, chain);
+            let token = self.flights.start(slot.unwrap_or(NO_SLOT), fills, missing, chain);
             if let Some(at) = slot {
                 self.cache.slot(at).flight = token;
             }
@@ -143,6 +144,7 @@ impl LoadStore {
     ) -> Outcome {
         let mut waiting = NONE;
         for (n, p) in pieces.list().iter().enumerate() {
+            self.look_ahead(pieces, n);
             let is_local = n >= access.locals;
             let (sectors, whole) = (p.sectors(), p.whole());
             counters.l1_sectors += u64::from(count(sectors));
@@ -162,8 +164,7 @@ impl LoadStore {
                 }
                 if is_local {
                     // What was never written can be anything, so a written sector is complete.
-                    s.fill(sectors & !s.valid & !s.pending, looked);
-                    s.dirty |= sectors;
+                    self.cache.write(at, sectors, looked);
                     continue;
                 }
                 s.stores += (whole != 0) as u16 + (sectors != whole) as u16;
@@ -177,7 +178,7 @@ impl LoadStore {
                 if part == 0 {
                     continue;
                 }
-                let token = self.flights.start(p.line, fills & part, 0, NONE);
+                let token = self.flights.start(slot.unwrap_or(NO_SLOT), fills & part, 0, NONE);
                 self.flights.wait(waiting, token);
                 let kind = RequestKind::Store;
                 let sent = Sent { kind, is_whole, ..Sent::new(token, p.line, part) };
@@ -205,18 +206,35 @@ impl LoadStore {
         let kind = if op.kind == Kind::Atomic { RequestKind::Atomic } else { RequestKind::Reduction };
         let waiting = self.flights.open(op.owner, op.kind, access.passes, 0, access.other);
         for (n, p) in pieces.list().iter().enumerate().take(32) {
+            self.look_ahead(pieces, n);
             let sectors = p.sectors();
             if let Some(at) = self.cache.find(p.line) {
-                let s = self.cache.slot(at);
-                s.valid &= !sectors;
+                self.cache.slot(at).forget(sectors);
             }
-            let token = self.flights.start(p.line, 0, 0, NONE);
+            let token = self.flights.start(NO_SLOT, 0, 0, NONE);
             self.flights.wait(waiting, token);
             let Modify { operations, depth } = lines[n];
             let looked = access.looked(n, self.spec.l1.tags_per_cycle);
             self.send(looked, Sent { kind, operations, depth, ..Sent::new(token, p.line, sectors) }, out);
         }
         if self.flights.close(waiting, access.other) { Outcome::Pending } else { Outcome::At(access.begin) }
+    }
+
+    /// Piece `n` is next: those behind it come nearer.
+    #[inline(always)]
+    fn look_ahead(&self, pieces: &Pieces, n: usize) {
+        if let Some(p) = pieces.list().get(n + 4) {
+            self.cache.expect_slot(p.line);
+        }
+    }
+
+    /// Answers that will come soon, in the order of coming: what they need comes nearer.
+    pub(super) fn prepare<'a>(&self, answers: impl Iterator<Item = &'a Response> + Clone) {
+        answers.clone().for_each(|r| self.flights.expect(r.token.0));
+        for r in answers {
+            let slot = self.flights.expect_waiting(r.token.0);
+            self.cache.expect_at(slot);
+        }
     }
 
     /// The slot of a line, new if need be; what is thrown out and newer than memory behind goes there.
@@ -228,7 +246,7 @@ impl LoadStore {
         }
         let (at, victim) = self.cache.insert(line)?;
         if let Some(v) = victim.filter(|v| v.dirty != 0) {
-            let token = self.flights.start(v.line, 0, 0, NONE);
+            let token = self.flights.start(NO_SLOT, 0, 0, NONE);
             let kind = RequestKind::Store;
             let sent = Sent { kind, is_whole: true, ..Sent::new(token, v.line, v.dirty) };
             self.send(looked, sent, out);
@@ -275,16 +293,16 @@ impl LoadStore {
                     // Passes of accesses that came before go first.
                     counters.bank_conflicts += u64::from(w.at < taken);
                     let through = returns.serve(w.at.later(taken), u64::from(w.passes));
-                    busy.mark(through, w.passes);
-                    let replays = (w.passes.max(1) - 1) * spec.replay_latency;
-                    through + u64::from(replays + w.wide + spec.l1.fill_latency)
+                    busy.mark(through, w.passes.into());
+                    let replays = u32::from(w.passes.max(1) - 1) * spec.replay_latency;
+                    through + u64::from(replays + u32::from(w.wide) + spec.l1.fill_latency)
                 }
                 _ => w.at,
             };
             done.push(Done { owner: w.owner, at, kind: w.kind });
         });
         let Some(flight) = finished.filter(|f| f.sectors != 0) else { return };
-        let Some(at) = self.cache.find(flight.line) else { return };
+        let Some(at) = self.cache.find_from(flight.slot, r.line) else { return };
         if r.kind == RequestKind::Store {
             let slot = self.cache.slot(at);
             slot.stores = slot.stores.saturating_sub(1);
@@ -304,7 +322,6 @@ impl LoadStore {
             return;
         }
         let slot = self.cache.slot(at);
-        slot.pending &= !flight.sectors;
         slot.fill(flight.sectors, r.at);
         match before {
             NONE => slot.flight = flight.next,

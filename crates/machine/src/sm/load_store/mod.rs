@@ -307,6 +307,12 @@ impl LoadStore {
         (begin, ready)
     }
 
+    /// Tells of answers that will come soon, in the order of their cycles, so that the host fetches what they need.
+    #[inline]
+    pub fn expect<'a>(&self, answers: impl Iterator<Item = &'a Response> + Clone) {
+        self.prepare(answers);
+    }
+
     /// Takes an answer from memory; what is complete with it goes to `done`.
     #[inline]
     pub fn respond(&mut self, r: &Response, done: &mut Vec<Done>, counters: &mut Counters) {

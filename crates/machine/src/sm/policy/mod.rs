@@ -35,11 +35,12 @@ pub use spec::{Accesses, Scheduler};
 
 use super::code::Class;
 use super::spec::{Policy, Spec};
+use super::sub_core::{Bit, SubCore};
+use super::warp::{State, WarpSlot};
 use bits::Bits;
 use credit::{Credit, Moment};
-use grant::{Grants, TilePhaseTex};
+use grant::{Granted, Grants, TilePhaseTex};
 use hold::Holds;
-use oldest::Oldest;
 use std::sync::Arc;
 use two_level::TwoLevel;
 use window::{At, Window};
@@ -63,7 +64,7 @@ impl ThreadType {
 enum Order {
     /// One that the sub-core keeps no more state for than it has anyway.
     Plain,
-    Oldest(Box<Oldest>),
+    Oldest,
     TwoLevel(Box<TwoLevel>),
     Credit(Box<Credit>),
     Window(Box<Window>),
@@ -72,6 +73,8 @@ enum Order {
 #[derive(Clone, Debug)]
 struct Pod {
     order: Order,
+    /// Warps that ask, as far as was looked.
+    asking: u64,
     /// Warps that the grant, and the window, keep from issuing.
     grant: Holds,
     window: Holds,
@@ -82,6 +85,74 @@ struct Pod {
     /// That cycle, and the warps that issued in it.
     cycle: u64,
     issues: u32,
+    /// A warp that waits for so long gives up its precedence.
+    long_wait: u64,
+}
+
+impl Pod {
+    #[inline(always)]
+    fn choose(&self, sub: &SubCore, warps: &[WarpSlot], set: u64, m: &Moment) -> Bit {
+        let warp = |bit: u32| &warps[usize::from(sub.slot(Bit(bit as u8)))];
+        let bit = match &self.order {
+            Order::Plain => return sub.choose(set),
+            Order::Oldest => oldest::choose(set, m.newest, |b| warp(b).since),
+            Order::TwoLevel(t) => t.choose(set, m.newest),
+            Order::Credit(c) => c.choose(set, m, |b| warp(b).class),
+            Order::Window(w) => w.choose(set),
+        };
+        Bit(bit as u8)
+    }
+
+    /// A warp issued, and its instruction starts in its pipe; `able` are all that could have.
+    #[inline(always)]
+    fn issued(&mut self, sub: &mut SubCore, bit: Bit, able: u64, (class, start): (Class, u64), now: u64) {
+        match &mut self.order {
+            Order::TwoLevel(t) => t.issued(bit.0.into()),
+            Order::Credit(c) => {
+                c.issued(bit.0.into(), able, now);
+                if let Some((classes, until)) = c.enter(class, start, now) {
+                    for c in Class::ALL.into_iter().filter(|&c| classes >> c as u32 & 1 != 0) {
+                        sub.hold(c, now, until);
+                    }
+                }
+            }
+            Order::Plain | Order::Oldest | Order::Window(_) => {}
+        }
+    }
+
+    /// The warp's next instruction waits for a cycle that is known, or for an answer.
+    #[inline(always)]
+    fn planned(&mut self, warp: &WarpSlot, now: u64) {
+        if let Order::TwoLevel(t) = &mut self.order
+            && (warp.state != State::Timed || warp.since >= now + self.long_wait)
+        {
+            t.leave(warp.bit.0.into());
+        }
+    }
+}
+
+/// A pod whose policy concerns nobody else.
+pub struct Local<'a> {
+    pod: &'a mut Pod,
+    ctas: u64,
+}
+
+impl Local<'_> {
+    #[inline(always)]
+    pub fn choose(&self, sub: &SubCore, warps: &[WarpSlot], set: u64, now: u64) -> Bit {
+        let m = Moment { now, ctas: self.ctas, granted: Granted::default(), newest: sub.newest() };
+        self.pod.choose(sub, warps, set, &m)
+    }
+
+    #[inline(always)]
+    pub fn issued(&mut self, sub: &mut SubCore, bit: Bit, able: u64, entered: (Class, u64), now: u64) {
+        self.pod.issued(sub, bit, able, entered, now);
+    }
+
+    #[inline(always)]
+    pub fn planned(&mut self, warp: &WarpSlot, now: u64) {
+        self.pod.planned(warp, now);
+    }
 }
 
 /// The policies of an SM's pods and the grant that they share.
@@ -90,11 +161,11 @@ pub struct Policies {
     pods: Vec<Pod>,
     grants: Grants,
     program: Arc<Program>,
-    long_wait: u64,
     /// CTAs that started so far.
     ctas: u64,
     /// Something happened that may let held warps of other pods go.
     changed: bool,
+    is_local: bool,
     /// What was chosen, where someone wants to know.
     pub record: Option<Vec<Choice>>,
 }
@@ -143,7 +214,7 @@ impl Policies {
         let grants = Grants::new(&s.grants, spec.sub_cores as usize);
         let order = match spec.policy {
             Policy::Lrr | Policy::Gto | Policy::Youngest => Order::Plain,
-            Policy::Oldest => Order::Oldest(Box::new(Oldest::new())),
+            Policy::Oldest => Order::Oldest,
             Policy::TwoLevel => Order::TwoLevel(Box::new(TwoLevel::new(s.active_warps))),
             Policy::Credit => Order::Credit(Box::new(Credit::new(&s.credit, &spec.pipes))),
             Policy::Window => Order::Window(Box::new(Window::new(&s.window))),
@@ -151,28 +222,42 @@ impl Policies {
         if matches!(order, Order::Plain) && !grants.is_on() && !records {
             return None;
         }
+        let is_local = !grants.is_on() && !records && !matches!(order, Order::Window(_));
         let pod = Pod {
             order,
+            asking: 0,
             grant: Holds::new(),
             window: Holds::new(),
             depth: [0; 64],
             able: 0,
             cycle: u64::MAX,
             issues: 0,
+            long_wait: s.long_wait.into(),
         };
         Some(Box::new(Policies {
             pods: vec![pod; spec.sub_cores as usize],
             grants,
             program: Arc::default(),
-            long_wait: s.long_wait.into(),
             ctas: 0,
             changed: false,
+            is_local,
             record: records.then(Vec::new),
         }))
     }
 
     pub fn begin_launch(&mut self, program: Arc<Program>) {
         self.program = program;
+    }
+
+    /// Pods concern nobody but themselves: no grant, no window, nobody who looks on.
+    #[inline(always)]
+    pub fn is_local(&self) -> bool {
+        self.is_local
+    }
+
+    #[inline(always)]
+    pub fn local(&mut self, pod: usize) -> Local<'_> {
+        Local { pod: &mut self.pods[pod], ctas: self.ctas }
     }
 
     // --- what happens to warps ----------------------------------------------------------------------------------
@@ -199,6 +284,7 @@ impl Policies {
         self.grants.remove(pod, bit);
         self.changed = true;
         let p = &mut self.pods[pod];
+        p.asking &= !(1 << bit);
         (p.grant.forget(bit), p.window.forget(bit));
         match &mut p.order {
             Order::TwoLevel(t) => t.leave(bit),
@@ -222,36 +308,19 @@ impl Policies {
         self.grants.wake(pod, bit);
     }
 
-    /// The warp's next instruction was fetched; it can issue at `from`, or waits for something unknown. Whether others came into the window.
-    #[inline]
-    pub fn fetched(&mut self, pod: usize, bit: u32, pc: u32, from: Option<u64>, now: u64) -> bool {
-        match &mut self.pods[pod] {
-            Pod { order: Order::Window(w), depth, .. } => {
-                let nesting = self.program.row(pc).nesting.into();
-                let before = w.inside();
-                w.fetch(bit, At { pc, depth: depth[bit as usize % 64], nesting }, now);
-                return w.inside() & !before & !(1 << bit) != 0;
+    /// The warp's next instruction was fetched; it waits for a cycle that is known, or for an answer.
+    pub fn planned(&mut self, sub: &mut SubCore, warp: &WarpSlot, now: u64) {
+        let p = &mut self.pods[sub.number as usize];
+        p.planned(warp, now);
+        if let Pod { order: Order::Window(w), depth, .. } = p {
+            let bit = u32::from(warp.bit.0);
+            let nesting = self.program.row(warp.pc).nesting.into();
+            let before = w.inside();
+            w.fetch(bit, At { pc: warp.pc, depth: depth[bit as usize % 64], nesting }, now);
+            if w.inside() & !before & !(1 << bit) != 0 {
+                // Others came in.
+                sub.next = sub.next.min(now);
             }
-            Pod { order: Order::TwoLevel(t), .. } => {
-                if from.is_none_or(|from| from >= now + self.long_wait) {
-                    t.leave(bit);
-                }
-            }
-            _ => {}
-        }
-        false
-    }
-
-    /// The warp waits for nothing but a pipe, and for what only policies know.
-    #[inline]
-    pub fn ask(&mut self, pod: usize, bit: u32, pc: u32, class: Class) {
-        if self.grants.is_on() {
-            self.grants.ask(pod, bit, self.program.row(pc).is_access);
-        }
-        match &mut self.pods[pod].order {
-            Order::Oldest(o) => o.ask(bit),
-            Order::Credit(c) => c.ask(bit, class),
-            _ => {}
         }
     }
 
@@ -263,7 +332,6 @@ impl Policies {
     }
 
     /// One of the warps in `able` will issue; whether it is the pod's first of the cycle.
-    #[inline]
     pub fn begin_issue(&mut self, pod: usize, able: u64, now: u64) -> bool {
         let p = &mut self.pods[pod];
         p.able = able;
@@ -274,48 +342,23 @@ impl Policies {
         p.issues == 1
     }
 
-    /// Another warp of the pod may issue in this cycle.
-    #[inline]
-    pub fn has_room(&self, pod: usize, now: u64) -> bool {
-        let p = &self.pods[pod];
-        let width = match &p.order {
-            Order::Window(w) => w.issue(),
-            _ => 1,
-        };
-        p.cycle != now || p.issues < width
-    }
-
     /// A warp issued the instruction at `pc`. The others that could have are victims of its first in a cycle.
-    #[inline]
-    pub fn issued(&mut self, pod: usize, bit: u32, pc: u32, now: u64) {
+    pub fn issued(&mut self, sub: &mut SubCore, bit: Bit, pc: u32, entered: (Class, u64), now: u64) {
+        let pod = sub.number as usize;
         let p = &mut self.pods[pod];
         let able = std::mem::take(&mut p.able);
-        match &mut p.order {
-            Order::Plain | Order::Oldest(_) => {}
-            Order::TwoLevel(t) => t.issued(bit),
-            Order::Credit(c) => c.issued(bit, able, now),
-            Order::Window(w) => {
-                w.leave(bit, now);
-                let row = self.program.row(pc);
-                let depth = &mut p.depth[bit as usize % 64];
-                *depth = (*depth + u32::from(row.calls)).saturating_sub(row.returns.into());
-            }
+        p.asking &= !(1 << bit.0);
+        p.issued(sub, bit, able, entered, now);
+        let bit = u32::from(bit.0);
+        let row = self.program.row(pc);
+        if let Pod { order: Order::Window(w), depth, .. } = p {
+            w.leave(bit, now);
+            let depth = &mut depth[bit as usize % 64];
+            *depth = (*depth + u32::from(row.calls)).saturating_sub(row.returns.into());
         }
-        if self.grants.is_on() {
-            let row = self.program.row(pc);
-            if row.is_access {
-                self.grants.issued(pod, bit, row.step, now);
-                self.changed = true;
-            }
-        }
-    }
-
-    /// The issued instruction starts in a pipe. Classes, a bit each, of which no more may be issued before a cycle.
-    #[inline]
-    pub fn enter(&mut self, pod: usize, class: Class, start: u64, now: u64) -> Option<(u32, u64)> {
-        match &mut self.pods[pod].order {
-            Order::Credit(c) => c.enter(class, start, now),
-            _ => None,
+        if self.grants.is_on() && row.is_access {
+            self.grants.issued(pod, bit, row.step, now);
+            self.changed = true;
         }
     }
 
@@ -326,9 +369,9 @@ impl Policies {
         p.grant.remap(old);
         p.window.remap(old);
         bits::remap(&mut p.depth, old);
+        bits::remap_set(&mut p.asking, old);
         match &mut p.order {
-            Order::Plain => {}
-            Order::Oldest(o) => o.remap(old),
+            Order::Plain | Order::Oldest => {}
             Order::TwoLevel(t) => t.remap(old),
             Order::Credit(c) => c.remap(old),
             Order::Window(w) => w.remap(old),
@@ -338,7 +381,6 @@ impl Policies {
     // --- who may go ---------------------------------------------------------------------------------------------
 
     /// Warps of a pod that may issue what they ask for. Asking again in the same cycle gives the same.
-    #[inline]
     pub fn allowed(&mut self, pod: usize, now: u64) -> Allowed {
         let window = match &mut self.pods[pod].order {
             Order::Window(w) => {
@@ -351,36 +393,48 @@ impl Policies {
         Allowed { grant, window }
     }
 
+    /// Warps of a pod that can issue now. Keeps account of those that are held.
+    pub fn able(&mut self, pod: usize, sub: &SubCore, warps: &[WarpSlot], now: u64) -> u64 {
+        let asking = sub.asking();
+        let warp = |bit: u32| &warps[usize::from(sub.slot(Bit(bit as u8)))];
+        if self.grants.is_on() {
+            for bit in Bits(asking & !self.pods[pod].asking) {
+                self.grants.ask(pod, bit, self.program.row(warp(bit).pc).is_access);
+            }
+        }
+        self.pods[pod].asking = asking;
+        let allowed = self.allowed(pod, now);
+        let p = &mut self.pods[pod];
+        let busy = |bit: u32| sub.busy(warp(bit).class, now);
+        p.grant.set(asking & !allowed.grant, now, busy);
+        p.window.set(asking & allowed.grant & !allowed.window, now, busy);
+        let width = match &p.order {
+            Order::Window(w) => w.issue(),
+            _ => 1,
+        };
+        if p.cycle == now && p.issues >= width {
+            return 0;
+        }
+        sub.eligible(now) & allowed.grant & allowed.window
+    }
+
     /// An instruction that would follow another of its warp in the same cycle may.
     pub fn may_follow(&self, pod: usize, bit: u32, pc: u32, now: u64) -> bool {
         let waits = self.grants.is_on() && self.program.row(pc).is_access;
         !waits || self.grants.is_free(now) || self.grants.granted(pod).value >> bit & 1 != 0
     }
 
-    /// Keeps account of the warps that `allowed` holds among those that ask; `busy` counts cycles of a warp's pipes that
-    /// have a reason of their own.
-    #[inline]
-    pub fn hold(
-        &mut self,
-        pod: usize,
-        asking: u64,
-        allowed: Allowed,
-        now: u64,
-        busy: impl Fn(u32) -> (u64, u64),
-    ) {
+    /// Cycles of those in which a warp could have issued, had not the grant, or the window, kept it from it; they are
+    /// taken from `rest`, and forgotten.
+    pub fn held(&mut self, pod: usize, bit: u32, rest: &mut u64) -> (u64, u64) {
         let p = &mut self.pods[pod];
-        p.grant.set(asking & !allowed.grant, now, &busy);
-        p.window.set(asking & allowed.grant & !allowed.window, now, &busy);
-    }
-
-    /// Cycles for which the grant, and the window, kept a warp from issuing; they are forgotten.
-    pub fn held(&mut self, pod: usize, bit: u32) -> (u64, u64) {
-        let p = &mut self.pods[pod];
-        (p.grant.forget(bit), p.window.forget(bit))
+        let grant = p.grant.forget(bit).min(*rest);
+        let window = p.window.forget(bit).min(*rest - grant);
+        *rest -= grant + window;
+        (grant, window)
     }
 
     /// When a warp of the pod may go that is held, although nothing else happens.
-    #[inline]
     pub fn next(&self, pod: usize, now: u64) -> u64 {
         let window = match &self.pods[pod].order {
             Order::Window(w) if self.pods[pod].window.is_any() => w.next(),
@@ -401,44 +455,39 @@ impl Policies {
 
     // --- who goes -----------------------------------------------------------------------------------------------
 
-    /// The warp that the policy chooses; none where the sub-core's own order does.
-    #[inline]
-    pub fn choose(&self, pod: usize, set: u64, newest: u32, now: u64) -> Option<u32> {
-        match &self.pods[pod].order {
-            Order::Plain => None,
-            Order::Oldest(o) => Some(o.choose(set)),
-            Order::TwoLevel(t) => Some(t.choose(set, newest)),
-            Order::Credit(c) => Some(c.choose(set, &self.moment(pod, newest, now))),
-            Order::Window(w) => Some(w.choose(set)),
-        }
+    /// The warp that the policy chooses.
+    pub fn choose(&self, pod: usize, sub: &SubCore, warps: &[WarpSlot], set: u64, now: u64) -> Bit {
+        self.pods[pod].choose(sub, warps, set, &self.moment(pod, sub, now))
     }
 
-    fn moment(&self, pod: usize, newest: u32, now: u64) -> Moment {
-        Moment { now, ctas: self.ctas, granted: self.grants.granted(pod), newest }
+    fn moment(&self, pod: usize, sub: &SubCore, now: u64) -> Moment {
+        Moment { now, ctas: self.ctas, granted: self.grants.granted(pod), newest: sub.newest() }
     }
 
-    /// Records a choice before it issues, where someone wants to know. `slot` says which warp slot a bit stands for.
+    /// Records a choice before it issues, where someone wants to know.
     pub fn note(
         &mut self,
-        (pod, bit, pc): (usize, u32, u32),
-        (live, able): (u64, u64),
-        newest: u32,
+        (pod, bit, pc): (usize, Bit, u32),
+        sub: &SubCore,
+        warps: &[WarpSlot],
+        able: u64,
         now: u64,
-        slot: impl Fn(u32) -> u16,
     ) {
         if self.record.is_none() {
             return;
         }
-        let m = self.moment(pod, newest, now);
+        let m = self.moment(pod, sub, now);
         let p = &self.pods[pod];
         let shown = |b: u32| {
+            let slot = sub.slot(Bit(b as u8));
             let is_able = able >> b & 1 != 0;
+            let class = warps[usize::from(slot)].class;
             let (credit, weight) = match &p.order {
-                Order::Credit(c) => (c.ledger.credit(b), is_able.then(|| c.weight(b, &m))),
+                Order::Credit(c) => (c.ledger.credit(b), is_able.then(|| c.weight(b, &m, class))),
                 _ => (0, None),
             };
             Shown {
-                warp: slot(b),
+                warp: slot,
                 able: is_able,
                 no_grant: p.grant.is_held(b),
                 outside: p.window.is_held(b),
@@ -447,15 +496,23 @@ impl Policies {
                 value: self.grants.value(pod, b),
             }
         };
-        let mut warps: Vec<Shown> = Bits(live).map(shown).collect();
-        warps.sort_by_key(|w| w.warp);
+        let mut list: Vec<Shown> = Bits(sub.used()).map(shown).collect();
+        list.sort_by_key(|w| w.warp);
         let fund = match &p.order {
             Order::Credit(c) => c.ledger.fund(),
             _ => 0,
         };
-        let row = Choice { cycle: now, pod, warp: slot(bit), pc, warps, fund, grant: self.grants.grant() };
+        let choice = Choice {
+            cycle: now,
+            pod,
+            warp: sub.slot(bit),
+            pc,
+            warps: list,
+            fund,
+            grant: self.grants.grant(),
+        };
         if let Some(record) = &mut self.record {
-            record.push(row);
+            record.push(choice);
         }
     }
 }

@@ -28,8 +28,6 @@ pub struct Credit {
     /// Number of each warp's CTA in the order of starts.
     cta: [u64; 64],
     thread: [ThreadType; 64],
-    /// Class of the instruction that each warp asks for.
-    class: [Class; 64],
     /// A warp's accesses are replayed until then.
     replays_until: [u64; 64],
     /// The latest of them.
@@ -58,7 +56,6 @@ impl Credit {
             spec: spec.clone(),
             cta: [0; 64],
             thread: [ThreadType::Compute; 64],
-            class: [Class::Misc; 64],
             replays_until: [0; 64],
             replays: 0,
             passed: [0; 64],
@@ -78,11 +75,6 @@ impl Credit {
         self.live &= !(1 << bit);
     }
 
-    #[inline(always)]
-    pub fn ask(&mut self, bit: u32, class: Class) {
-        self.class[bit as usize % 64] = class;
-    }
-
     /// The warp's access is replayed until a cycle.
     pub fn replay(&mut self, bit: u32, until: u64) {
         self.replays_until[bit as usize % 64] = until;
@@ -99,17 +91,17 @@ impl Credit {
     }
 
     #[inline(always)]
-    fn facts(&self, bit: u32, m: &Moment) -> Facts {
+    fn facts(&self, bit: u32, m: &Moment, class: Class) -> Facts {
         let n = bit as usize % 64;
         Facts {
             credit: self.ledger.credit(bit),
             replays: self.replays_until[n] > m.now,
             granted: m.granted.value >> bit & 1 != 0,
             tile_granted: m.granted.tile_phase >> bit & 1 != 0,
-            oversubscribed: self.pipes.is_oversubscribed(self.class[n], m.now),
+            oversubscribed: self.pipes.is_oversubscribed(class, m.now),
             age: m.ctas.saturating_sub(self.cta[n] + 1),
             thread: self.thread[n],
-            need: self.pipes.need(self.class[n]),
+            need: self.pipes.need(class),
             overdue: self.spec.patience != 0 && self.passed[n] >= self.spec.patience,
         }
     }
@@ -123,21 +115,21 @@ impl Credit {
         }
     }
 
-    /// The weight of a warp.
-    pub fn weight(&self, bit: u32, m: &Moment) -> i64 {
-        weight(&self.spec, &self.facts(bit, m), self.balance(m.now))
+    /// The weight of a warp that asks for an instruction of a class.
+    pub fn weight(&self, bit: u32, m: &Moment, class: Class) -> i64 {
+        weight(&self.spec, &self.facts(bit, m, class), self.balance(m.now))
     }
 
     /// The warp of the greatest weight; of several, the one that started first.
     #[inline]
-    pub fn choose(&self, set: u64, m: &Moment) -> u32 {
+    pub fn choose(&self, set: u64, m: &Moment, class: impl Fn(u32) -> Class) -> u32 {
         // One alone needs no weight.
         if set & (set.wrapping_sub(1)) == 0 {
             return set.trailing_zeros();
         }
         let balance = self.balance(m.now);
         let entrant = |bit: u32| Entrant {
-            weight: weight(&self.spec, &self.facts(bit, m), balance),
+            weight: weight(&self.spec, &self.facts(bit, m, class(bit)), balance),
             rank: m.newest.wrapping_sub(bit) % 64,
             bit,
         };
@@ -165,7 +157,6 @@ impl Credit {
         self.ledger.remap(old);
         remap(&mut self.cta, old);
         remap(&mut self.thread, old);
-        remap(&mut self.class, old);
         remap(&mut self.replays_until, old);
         remap(&mut self.passed, old);
         super::bits::remap_set(&mut self.live, old);

@@ -194,7 +194,6 @@ fn credit(warps: u32, change: impl Fn(&mut spec::Credit)) -> Credit {
     let mut c = Credit::new(&spec_of(change), &tiny().pipes);
     for b in 0..warps {
         c.add(b, 0, ThreadType::Compute);
-        c.ask(b, Class::Alu);
     }
     c
 }
@@ -203,14 +202,14 @@ fn credit(warps: u32, change: impl Fn(&mut spec::Credit)) -> Credit {
 fn the_greatest_weight_issues_and_replaying_warps_gain() {
     let mut c = credit(3, |s| s.variant = Variant::All);
     // All equal: the oldest. It pays two.
-    assert_eq!(c.choose(0b111, &moment(1)), 0);
+    assert_eq!(c.choose(0b111, &moment(1), |_| Class::Alu), 0);
     c.issued(0, 0b111, 1);
-    assert_eq!(c.choose(0b111, &moment(2)), 1);
+    assert_eq!(c.choose(0b111, &moment(2), |_| Class::Alu), 1);
     // 2 is replayed until cycle 5: it gains although it could not issue.
     c.replay(2, 5);
     c.issued(1, 0b011, 2);
     assert_eq!([0, 1, 2].map(|b| c.ledger.credit(b)), [-1, -1, 2]);
-    assert!(c.weight(2, &moment(4)) > c.weight(2, &moment(5)), "its first bit");
+    assert!(c.weight(2, &moment(4), Class::Alu) > c.weight(2, &moment(5), Class::Alu), "its first bit");
     c.issued(0, 0b011, 5);
     assert_eq!([0, 1, 2].map(|b| c.ledger.credit(b)), [-2, 0, 2], "the replay is over");
 }
@@ -280,7 +279,7 @@ proptest! {
                 granted: Granted { value, tile_phase: value },
                 newest: 15,
             };
-            let bit = c.choose(able, &m);
+            let bit = c.choose(able, &m, |_| Class::Alu);
             prop_assert!(able >> bit & 1 != 0);
             c.issued(bit, able, now as u64);
             waits = if bit == waiting { 0 } else { waits + 1 };
