@@ -30,15 +30,17 @@ impl Wheel {
         Wheel { slots: [0; SLOTS as usize], occupied: 0, from: 0 }
     }
 
-    /// Puts in a warp at a cycle that is not before `now`.
+    /// Puts in a warp at a cycle that is not before `now`; the cycle at which it will be found, which is sooner where that
+    /// is further away than the wheel reaches.
     #[inline(always)]
-    fn put(&mut self, bit: u32, at: u64, now: u64) {
+    fn put(&mut self, bit: u32, at: u64, now: u64) -> u64 {
         if self.occupied == 0 {
             self.from = self.from.max(now);
         }
-        let at = at.max(self.from).min(self.from + SLOTS - 1) % SLOTS;
-        self.slots[at as usize] |= 1 << bit;
-        self.occupied |= 1 << at;
+        let at = at.max(self.from).min(self.from + SLOTS - 1);
+        self.slots[(at % SLOTS) as usize] |= 1 << bit;
+        self.occupied |= 1 << (at % SLOTS);
+        at
     }
 
     /// The next cycle with a warp in it.
@@ -274,8 +276,7 @@ impl SubCore {
     /// The warp wants to be looked at in a cycle.
     #[inline(always)]
     pub fn wait(&mut self, bit: Bit, at: u64, now: u64) {
-        self.wheel.put(bit.0.into(), at, now);
-        self.next = self.next.min(at.max(self.wheel.from));
+        self.next = self.next.min(self.wheel.put(bit.0.into(), at, now));
     }
 
     /// The warp need not be looked at in that cycle any more.
