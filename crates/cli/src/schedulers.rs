@@ -2,20 +2,15 @@
 
 use crate::show::thousands;
 use crate::{End, render};
-use driver::chart::{Bars, Canvas, Lines, Stacks};
+use driver::chart::Canvas;
 use driver::launch_file::LaunchFile;
 use driver::machine::stall::Stall;
 use driver::run::RunError;
-use driver::schedulers::{self, Comparison, Outcome};
+use driver::schedulers::{self, Comparison, Outcome, POINTS, plot, reasons};
 use driver::{CompileOptions, Problem, files};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-
-/// Points of a line over time.
-const POINTS: usize = 80;
-/// Reasons that a table or a plot shows; the others are one more.
-const REASONS: usize = 6;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -42,6 +37,13 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), End> {
+    if let Some(path) = &arguments.plot
+        && !["svg", "png"].iter().any(|e| path.extension().is_some_and(|own| own == *e))
+    {
+        return Err(Problem::new(format!("{} is neither .svg nor .png", path.display()))
+            .help("the ending says what is drawn")
+            .into());
+    }
     let file = LaunchFile::load(&arguments.file)?;
     let config = driver::config::load(&arguments.config)?;
     let names =
@@ -80,16 +82,6 @@ pub fn run(arguments: &Arguments) -> Result<(), End> {
         return Err(End::Bad);
     }
     Ok(())
-}
-
-/// The reasons that take the most warp-cycles over all outcomes; issuing is none.
-fn reasons(outcomes: &[Outcome]) -> Vec<Stall> {
-    let total = |s: Stall| outcomes.iter().map(|o| o.stall(s)).sum::<f64>();
-    let mut all: Vec<Stall> =
-        Stall::ALL.into_iter().filter(|&s| s != Stall::Selected && total(s) > 0.0).collect();
-    all.sort_by(|&a, &b| total(b).total_cmp(&total(a)).then(a.cmp(&b)));
-    all.truncate(REASONS);
-    all
 }
 
 fn table(outcomes: &[Outcome]) -> String {
@@ -150,54 +142,10 @@ fn rows(outcomes: &[Outcome]) -> Vec<Value> {
     outcomes.iter().map(row).collect()
 }
 
-/// Cycles, hit rates, progress over time and stalls.
-pub fn plot(launch: &str, config: &str, outcomes: &[Outcome]) -> Canvas {
-    let bars = |value: fn(&Outcome) -> f64| -> Vec<(String, f64)> {
-        outcomes.iter().map(|o| (o.scheduler.clone(), value(o))).collect()
-    };
-    let (cycles, hits) = (bars(|o| o.cycles as f64), bars(Outcome::l1_hit_pct));
-    let cycles = Bars { title: "Cycles", rows: &cycles, unit: "" };
-    let hits = Bars { title: "L1 hit rate", rows: &hits, unit: "%" };
-    let reasons = reasons(outcomes);
-    let parts: Vec<String> = reasons.iter().map(|r| r.name().replace('_', " ")).collect();
-    let stacks: Vec<(String, Vec<f64>)> = outcomes
-        .iter()
-        .map(|o| (o.scheduler.clone(), reasons.iter().map(|&r| o.stall(r)).collect()))
-        .collect();
-    let stacks = Stacks { title: "Stalls, warp-cycles an instruction", parts: &parts, rows: &stacks };
-    // The launch that took longest stands for all.
-    let longest = |o: &Outcome| {
-        let p = o.progress.iter().max_by_key(|p| p.samples.len());
-        p.map(|p| p.points(POINTS).into_iter().map(|(at, v)| (at as f64, v)).collect()).unwrap_or_default()
-    };
-    let lines: Vec<(String, Vec<(f64, f64)>)> =
-        outcomes.iter().map(|o| (o.scheduler.clone(), longest(o))).collect();
-    let lines = Lines {
-        title: "Spread of progress between the warps of a CTA, instructions",
-        x_axis: "cycles since the launch",
-        rows: &lines,
-    };
-    let (width, margin, gap) = (1000.0, 16.0, 24.0);
-    let half = (width - 2.0 * margin - gap) / 2.0;
-    let first = 40.0;
-    let second = first + cycles.height() + 10.0;
-    let third = second + 260.0;
-    let mut c = Canvas::new(width, third + stacks.height() + margin);
-    let head = format!("{launch} on {config}");
-    c.text((margin, 24.0), 16.0, driver::chart::Anchor::Left, driver::chart::BLACK, &head);
-    cycles.draw(&mut c, margin, first, half);
-    hits.draw(&mut c, margin + half + gap, first, half);
-    lines.draw(&mut c, (margin, second), (width - 2.0 * margin, 250.0));
-    stacks.draw(&mut c, margin, third, width - 2.0 * margin);
-    c
-}
-
 fn write_plot(path: &Path, canvas: &Canvas) -> Result<(), End> {
-    match path.extension().and_then(|e| e.to_str()) {
-        Some("svg") => Ok(files::write(path, |to| to.write_all(canvas.svg().as_bytes()))?),
-        Some("png") => Ok(files::write(path, |to| canvas.png(to))?),
-        _ => Err(Problem::new(format!("{} is neither .svg nor .png", path.display()))
-            .help("the ending says what is drawn")
-            .into()),
+    if path.extension().is_some_and(|e| e == "svg") {
+        Ok(files::write(path, |to| to.write_all(canvas.svg().as_bytes()))?)
+    } else {
+        Ok(files::write(path, |to| canvas.png(to))?)
     }
 }

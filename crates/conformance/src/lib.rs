@@ -7,6 +7,7 @@
 //! | [`timed`], [`timing`], [`counters`], [`stalls`] | the same on the timed machine: cycles, counters and stall reasons beside a real GPU's ([`truth`]) |
 //! | [`micro`] | microbenchmarks whose values on a real GPU are known |
 //! | [`timed_bench`] | how fast the timed machine runs |
+//! | [`scheduling`] | the page on warp scheduling |
 //! | [`docs`] | the pages made of all that |
 //! | [`bench`] | functional rates beside a bare loop ([`bare_loop`]) |
 //! | [`code`] | our code beside NVIDIA's: executed instructions, registers, mix |
@@ -26,6 +27,7 @@ pub mod inputs;
 pub mod kernels;
 pub mod levels;
 pub mod micro;
+pub mod scheduling;
 pub mod stalls;
 pub mod timed;
 pub mod timed_bench;

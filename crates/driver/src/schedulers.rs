@@ -1,5 +1,6 @@
 //! A launch file under several schedulers, side by side: cycles, hit rates, fairness and stalls of each.
 
+use crate::chart::{Anchor, BLACK, Bars, Canvas, Lines, Stacks};
 use crate::compile::CompileOptions;
 use crate::config::set_scheduler;
 use crate::launch::LaunchOptions;
@@ -16,6 +17,11 @@ use std::sync::{Mutex, PoisonError};
 
 /// Cycles between two samples of the progress of warps.
 const INTERVAL: u64 = 32;
+
+/// Points of a line over time.
+pub const POINTS: usize = 80;
+/// Reasons that a table or a plot shows.
+const REASONS: usize = 6;
 
 /// What a launch file did under one scheduler, all its launches together.
 #[derive(Clone, PartialEq, Debug)]
@@ -142,4 +148,56 @@ fn one(c: &Comparison<'_>, name: &str, config: &Config) -> Result<Outcome, RunEr
         outcome.results.push(digest.sha256);
     }
     Ok(outcome)
+}
+
+/// The reasons that take the most warp-cycles over all outcomes; issuing is none.
+pub fn reasons(outcomes: &[Outcome]) -> Vec<Stall> {
+    let total = |s: Stall| outcomes.iter().map(|o| o.stall(s)).sum::<f64>();
+    let mut all: Vec<Stall> =
+        Stall::ALL.into_iter().filter(|&s| s != Stall::Selected && total(s) > 0.0).collect();
+    all.sort_by(|&a, &b| total(b).total_cmp(&total(a)).then(a.cmp(&b)));
+    all.truncate(REASONS);
+    all
+}
+
+/// Cycles, hit rates, progress over time and stalls.
+pub fn plot(launch: &str, config: &str, outcomes: &[Outcome]) -> Canvas {
+    let bars = |value: fn(&Outcome) -> f64| -> Vec<(String, f64)> {
+        outcomes.iter().map(|o| (o.scheduler.clone(), value(o))).collect()
+    };
+    let (cycles, hits) = (bars(|o| o.cycles as f64), bars(Outcome::l1_hit_pct));
+    let cycles = Bars { title: "Cycles", rows: &cycles, unit: "" };
+    let hits = Bars { title: "L1 hit rate", rows: &hits, unit: "%" };
+    let reasons = reasons(outcomes);
+    let parts: Vec<String> = reasons.iter().map(|r| r.name().replace('_', " ")).collect();
+    let stacks: Vec<(String, Vec<f64>)> = outcomes
+        .iter()
+        .map(|o| (o.scheduler.clone(), reasons.iter().map(|&r| o.stall(r)).collect()))
+        .collect();
+    let stacks = Stacks { title: "Stalls, warp-cycles an instruction", parts: &parts, rows: &stacks };
+    // The launch that took longest stands for all.
+    let longest = |o: &Outcome| {
+        let p = o.progress.iter().max_by_key(|p| p.samples.len());
+        p.map(|p| p.points(POINTS).into_iter().map(|(at, v)| (at as f64, v)).collect()).unwrap_or_default()
+    };
+    let lines: Vec<(String, Vec<(f64, f64)>)> =
+        outcomes.iter().map(|o| (o.scheduler.clone(), longest(o))).collect();
+    let lines = Lines {
+        title: "Spread of progress between the warps of a CTA, instructions",
+        x_axis: "cycles since the launch",
+        rows: &lines,
+    };
+    let (width, margin, gap) = (1000.0, 16.0, 24.0);
+    let half = (width - 2.0 * margin - gap) / 2.0;
+    let first = 40.0;
+    let second = first + cycles.height() + 10.0;
+    let third = second + 260.0;
+    let mut c = Canvas::new(width, third + stacks.height() + margin);
+    let head = format!("{launch} on {config}");
+    c.text((margin, 24.0), 16.0, Anchor::Left, BLACK, &head);
+    cycles.draw(&mut c, margin, first, half);
+    hits.draw(&mut c, margin + half + gap, first, half);
+    lines.draw(&mut c, (margin, second), (width - 2.0 * margin, 250.0));
+    stacks.draw(&mut c, margin, third, width - 2.0 * margin);
+    c
 }

@@ -96,7 +96,7 @@ spec! {
         oversubscribed: u32 where 1..=1 << 16,
         /// ... from which on nothing more is issued to it.
         closed: u32 where 1..=1 << 16,
-        /// Issues of others, while it could have issued, after which a warp goes before all; 0: never.
+        /// Issues of its scheduler since its own last one after which a warp goes before all that are not waiting for as long; 0: never.
         patience: u32 where 0..=1 << 30,
     }
 }

@@ -19,21 +19,28 @@ use pipes::Pipes;
 use tree::Entrant;
 use weight::{Facts, weight};
 
+/// Bits of a warp's rank by age.
+const RANK_BITS: u32 = 6;
+
 /// Credits and weights of one pod.
 #[derive(Clone, Debug)]
 pub struct Credit {
     spec: spec::Credit,
     pub ledger: Ledger,
     pipes: Pipes,
+    /// The highest age that a packed weight has, and the issues after which a warp is overdue.
+    oldest: u32,
+    patience: u64,
     /// Number of each warp's CTA in the order of starts.
-    cta: [u64; 64],
+    cta: [u32; 64],
     thread: [ThreadType; 64],
     /// A warp's accesses are replayed until then.
     replays_until: [u64; 64],
     /// The latest of them.
     replays: u64,
-    /// Issues of others that a warp let pass.
-    passed: [u32; 64],
+    /// Issues of the pod, and as many as there were when each warp issued last, or started.
+    issues: u64,
+    last: [u64; 64],
     live: u64,
 }
 
@@ -53,12 +60,15 @@ impl Credit {
         Credit {
             ledger: Ledger::new(spec),
             pipes: Pipes::new(pipes, spec),
+            oldest: (1 << spec.age_bits) - 1,
+            patience: if spec.patience == 0 { u64::MAX } else { spec.patience.into() },
             spec: spec.clone(),
             cta: [0; 64],
             thread: [ThreadType::Compute; 64],
             replays_until: [0; 64],
             replays: 0,
-            passed: [0; 64],
+            issues: 0,
+            last: [0; 64],
             live: 0,
         }
     }
@@ -67,7 +77,8 @@ impl Credit {
         let n = bit as usize % 64;
         self.ledger.add(bit);
         self.live |= 1 << bit;
-        (self.cta[n], self.thread[n], self.replays_until[n], self.passed[n]) = (cta, thread, 0, 0);
+        (self.cta[n], self.thread[n], self.replays_until[n]) = (cta as u32, thread, 0);
+        self.last[n] = self.issues;
     }
 
     pub fn remove(&mut self, bit: u32) {
@@ -99,11 +110,37 @@ impl Credit {
             granted: m.granted.value >> bit & 1 != 0,
             tile_granted: m.granted.tile_phase >> bit & 1 != 0,
             oversubscribed: self.pipes.is_oversubscribed(class, m.now),
-            age: m.ctas.saturating_sub(self.cta[n] + 1),
+            age: self.age(n, m).into(),
             thread: self.thread[n],
             need: self.pipes.need(class),
-            overdue: self.spec.patience != 0 && self.passed[n] >= self.spec.patience,
+            overdue: self.is_overdue(n),
         }
+    }
+
+    /// Tiles or CTAs started since a warp's own.
+    #[inline(always)]
+    fn age(&self, n: usize, m: &Moment) -> u32 {
+        (m.ctas as u32).wrapping_sub(self.cta[n] + 1)
+    }
+
+    #[inline(always)]
+    fn is_overdue(&self, n: usize) -> bool {
+        self.issues - self.last[n] >= self.patience
+    }
+
+    /// The warp of the greatest packed weight where nothing but ages and credits can differ.
+    #[inline(always)]
+    fn choose_plain(&self, set: u64, m: &Moment) -> u32 {
+        let mut best = (i64::MIN, 0);
+        for bit in Bits(set) {
+            let n = bit as usize % 64;
+            let age = (self.age(n, m) >> self.spec.age_shift).min(self.oldest);
+            let weight = (i64::from(age) << self.spec.bits) + i64::from(self.ledger.credit(bit));
+            let weight = weight + if self.is_overdue(n) { weight::OVERDUE >> RANK_BITS } else { 0 };
+            let key = weight << RANK_BITS | i64::from(m.newest.wrapping_sub(bit) % 64);
+            best = best.max((key, bit));
+        }
+        best.1
     }
 
     #[inline]
@@ -127,6 +164,10 @@ impl Credit {
         if set & (set.wrapping_sub(1)) == 0 {
             return set.trailing_zeros();
         }
+        let even = self.replays <= m.now && m.granted.value == 0 && self.pipes.is_quiet();
+        if even && self.spec.weight == spec::Form::Packed {
+            return self.choose_plain(set, m);
+        }
         let balance = self.balance(m.now);
         let entrant = |bit: u32| Entrant {
             weight: weight(&self.spec, &self.facts(bit, m, class(bit)), balance),
@@ -139,12 +180,9 @@ impl Credit {
     /// A warp issued; `able` are all that could have.
     #[inline]
     pub fn issued(&mut self, bit: u32, able: u64, now: u64) {
-        let victims = (able | self.replaying(now)) & !(1 << bit);
-        self.passed[bit as usize % 64] = 0;
-        for v in Bits(able & !(1 << bit)) {
-            self.passed[v as usize] = self.passed[v as usize].saturating_add(1);
-        }
-        self.ledger.issued(bit, victims);
+        self.issues += 1;
+        self.last[bit as usize % 64] = self.issues;
+        self.ledger.issued(bit, (able | self.replaying(now)) & !(1 << bit));
     }
 
     /// The issued instruction starts in a pipe. Classes, a bit each, of which no more may be issued before a cycle.
@@ -158,7 +196,7 @@ impl Credit {
         remap(&mut self.cta, old);
         remap(&mut self.thread, old);
         remap(&mut self.replays_until, old);
-        remap(&mut self.passed, old);
+        remap(&mut self.last, old);
         super::bits::remap_set(&mut self.live, old);
     }
 }

@@ -28,6 +28,8 @@ pub struct Pipes {
     classes: Vec<u32>,
     oversubscribed: u32,
     closed: u32,
+    /// Instructions in all lists of starts.
+    waiting: u32,
 }
 
 impl Pipes {
@@ -65,7 +67,15 @@ impl Pipes {
                 };
             }
         }
-        Pipes { types, of, needs, classes, oversubscribed: spec.oversubscribed, closed: spec.closed }
+        Pipes {
+            types,
+            of,
+            needs,
+            classes,
+            oversubscribed: spec.oversubscribed,
+            closed: spec.closed,
+            waiting: 0,
+        }
     }
 
     pub fn need(&self, class: Class) -> Need {
@@ -74,20 +84,31 @@ impl Pipes {
 
     /// An instruction was issued and starts at `start`. Classes of which no more may be issued before a cycle.
     pub fn enter(&mut self, class: Class, start: u64, now: u64) -> Option<(u32, u64)> {
+        if start <= now && self.waiting == 0 {
+            return None;
+        }
         let number = self.of[class as usize];
         let kind = self.types.get_mut(number as usize)?;
         if start > now {
             let place = kind.starts.partition_point(|&s| s <= start);
             kind.starts.insert(place, start);
+            self.waiting += 1;
         }
         while kind.starts.front().is_some_and(|&s| s <= now) {
             kind.starts.pop_front();
+            self.waiting -= 1;
         }
         let limit = (self.closed * kind.pipes) as usize;
         // As many as are too many must start.
         let over = (kind.starts.len() + 1).checked_sub(limit)?;
         let until = over.checked_sub(1).and_then(|n| kind.starts.get(n)).copied()?;
         Some((self.classes[number as usize], until))
+    }
+
+    /// Nothing waits anywhere.
+    #[inline(always)]
+    pub fn is_quiet(&self) -> bool {
+        self.waiting == 0
     }
 
     /// Instructions of the class's type that wait.

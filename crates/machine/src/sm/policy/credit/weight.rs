@@ -33,7 +33,7 @@ pub enum Need {
 }
 
 /// Above all that a weight can be otherwise.
-const OVERDUE: i64 = 1 << 60;
+pub const OVERDUE: i64 = 1 << 60;
 
 /// The weight by the form that the specification says. `balance`: multiply-add less special-function instructions that
 /// wait.
