@@ -65,7 +65,13 @@ pub fn run_on(text: &str, how: &CompileOptions, config: Option<&Config>) -> Resu
     let launch = LaunchOptions {
         threads: 1,
         max_instructions: Some(MAX_INSTRUCTIONS),
-        timing: config.map(|config| Timing { config, cold: false, cycles: None, progress: None }),
+        timing: config.map(|config| Timing {
+            config,
+            cold: false,
+            detail: false,
+            cycles: None,
+            progress: None,
+        }),
         ..LaunchOptions::default()
     };
     let sums = at + own as u64;

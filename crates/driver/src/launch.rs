@@ -4,7 +4,6 @@ use crate::limits::Refusal;
 use crate::timing::Timing;
 use isa::Image;
 use machine::Report;
-use machine::progress::Progress;
 use simt::{Access, Fault, FaultKind};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -53,8 +52,10 @@ pub struct LaunchStats {
     pub ctas: u64,
     /// Where the launch was timed: its cycles, and where they went.
     pub report: Option<Box<Report>>,
+    /// Where a profile was asked for: what the report's numbers are made of.
+    pub detail: Option<Box<trace::profile::Detail>>,
     /// How evenly warps progressed, where that was asked for.
-    pub progress: Option<Progress>,
+    pub progress: Option<machine::progress::Progress>,
 }
 
 /// Why a launch did not finish.

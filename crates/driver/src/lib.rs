@@ -24,6 +24,7 @@
 //! | [`chart`] | charts as SVG and PNG |
 //! | [`schedulers`] | a launch file under several schedulers |
 //! | [`element`], [`init`], [`npy`], [`picture`], [`digest`] | element types, buffer contents, and results as files and summaries |
+//! | [`profile`] | a timed launch joined with its program, PTX and source |
 //! | [`problem`], [`files`] | what is wrong with an input; reading files with limits |
 //!
 //! Errors are values that say what to do; nothing here prints.
@@ -43,6 +44,7 @@ pub mod module;
 pub mod npy;
 pub mod picture;
 pub mod problem;
+pub mod profile;
 pub mod run;
 pub mod schedulers;
 pub mod timing;
@@ -57,3 +59,4 @@ pub use module::Module;
 pub use problem::{Problem, Problems, Source};
 pub use run::{RunError, Session};
 pub use timing::Timing;
+pub use trace;

@@ -270,6 +270,35 @@ impl<'l> Resident<'l> {
         ran
     }
 
+    /// Executes a branch, or a meeting of lanes, if all lanes of the split that runs go on together at once: where. Else
+    /// nothing is executed, and [`Resident::step`] knows what to do.
+    #[inline]
+    pub fn branch(&mut self, w: usize) -> Option<u32> {
+        let warp = &mut self.warps[w];
+        let active = warp.lanes.active;
+        // Another split may be due.
+        if active == 0 || (warp.is_split() && warp.executed + 1 >= warp.rotate_at) {
+            return None;
+        }
+        debug_assert!((warp.pc as usize) < self.code.len());
+        // SAFETY: a warp's place is always one in the code. The lanes are bound.
+        let flow = unsafe {
+            let u = self.code.get_unchecked(warp.pc as usize);
+            (u.handler)(&mut warp.lanes, u)
+        };
+        warp.pc = match flow {
+            Flow::Next => warp.pc + 1,
+            Flow::Jump => warp.lanes.next,
+            Flow::Event | Flow::Fault | Flow::Later => return None,
+        };
+        if !warp.is_split() {
+            warp.rotate_at = warp.executed + 1 + SLICE;
+        }
+        warp.executed += 1;
+        warp.thread_executed += u64::from(active.count_ones());
+        Some(warp.pc)
+    }
+
     /// After an instruction that jumped, or that needs more than its handler does.
     fn settle(&mut self, w: usize, flow: Flow, time: Time) -> Result<Stepped, Box<Fault>> {
         let warp = &mut self.warps[w];

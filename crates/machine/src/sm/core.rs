@@ -65,6 +65,16 @@ pub struct Work<'l> {
     pub ctas: Vec<CtaSlot<'l>>,
 }
 
+/// A sub-core's turn.
+pub(super) struct Turn {
+    pub sub_core: usize,
+    pub from: u64,
+    /// When the next of the others has its turn.
+    pub next: u64,
+    /// The last cycle in which this one comes before it.
+    pub until: u64,
+}
+
 /// How an SM's work ended early.
 #[derive(Clone, Debug)]
 pub struct Failure {
@@ -113,6 +123,10 @@ pub struct Sm {
     pub(super) retry: Vec<u16>,
     /// The next cycle at which anything happens here.
     next: u64,
+    /// A sub-core did something that another one may have to look at before its next cycle.
+    pub(super) touched: bool,
+    /// The host has instructions for sets of warps.
+    pub(super) counts_bits: bool,
     /// From here on nothing may happen that concerns others, and something would have.
     pub(super) horizon: u64,
     pub(super) is_held: bool,
@@ -162,6 +176,8 @@ impl Sm {
             starts: VecDeque::new(),
             retry: Vec::new(),
             next: u64::MAX,
+            touched: false,
+            counts_bits: super::schedule::counts_bits(),
             horizon: 0,
             is_held: false,
             access: Access::default(),
@@ -318,23 +334,11 @@ impl Sm {
                 }
             }
             seen = self.out.len();
-            // The sub-core whose turn it is, the next one after it, and what comes from outside.
-            let (mut s, mut first, mut second) = (0, u64::MAX, u64::MAX);
-            for (n, sub) in self.subs.iter().enumerate() {
-                if sub.next < first {
-                    (s, first, second) = (n, sub.next, first);
-                } else {
-                    second = second.min(sub.next);
-                }
-            }
+            let turn = self.first();
             let event = self.next_arrival();
-            let now = first.min(event);
+            let now = turn.from.min(event);
             self.next = now;
-            if now >= limit {
-                return;
-            }
-            let concerns_others = self.concerns_others();
-            if now >= until.0 && concerns_others {
+            if now >= limit || (now >= until.0 && self.concerns_others()) {
                 return;
             }
             if event <= now {
@@ -347,16 +351,36 @@ impl Sm {
                 continue;
             }
             // What sub-cores do to each other takes a while: until then this one can run by itself.
-            let alone = second.saturating_add(self.lookahead).min(event).min(limit);
+            let alone = turn.next.saturating_add(self.lookahead).min(event).min(limit);
             let alone = if now < until.0 { alone.min(until.0) } else { alone };
             if now >= self.sample_at {
                 self.sample(work, now);
             }
-            self.turn(work, s, now, alone.min(self.sample_at));
+            match &self.policies {
+                Some(p) if !p.is_local() => self.schedule_by_policy(work, turn.sub_core, now),
+                _ => self.turn(work, &turn, alone.min(self.sample_at)),
+            }
             if self.is_held {
+                self.next = self.first().from;
                 return;
             }
         }
+    }
+
+    /// The sub-core that is the furthest behind; of those in one cycle the first.
+    #[inline(always)]
+    fn first(&self) -> Turn {
+        let mut turn = Turn { sub_core: 0, from: u64::MAX, next: u64::MAX, until: u64::MAX };
+        for (n, sub) in self.subs.iter().enumerate() {
+            if sub.next < turn.from {
+                // All before this one are later.
+                (turn.next, turn.until) = (turn.from, turn.from.saturating_sub(1));
+                (turn.sub_core, turn.from) = (n, sub.next);
+            } else if sub.next < turn.next {
+                (turn.next, turn.until) = (sub.next, sub.next);
+            }
+        }
+        turn
     }
 
     /// The next cycle at which something comes from outside.
@@ -389,7 +413,8 @@ impl Sm {
     }
 
     /// Something has to change hands before this SM can go on.
-    fn concerns_others(&self) -> bool {
+    #[inline(always)]
+    pub(super) fn concerns_others(&self) -> bool {
         !(self.out.is_empty() && self.ends.is_empty() && self.retry.is_empty() && self.log.is_empty())
     }
 

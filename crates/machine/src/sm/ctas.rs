@@ -103,10 +103,11 @@ impl Sm {
             Some(pc) => {
                 // Whoever only arrives does not wait for the others.
                 let ended = cta.phases != cta.resident.cta().ended_phases;
-                // The wait belongs to the barrier.
+                // A GPU's samples show the wait at the instruction behind the barrier: that is the next one to issue.
                 let from = if ended { release } else { now + 1 };
+                self.warps[n].pc = pc;
                 self.charge_until(n, Stall::Barrier, from);
-                (self.warps[n].pc, self.warps[n].issued) = (pc, from - 1);
+                self.warps[n].issued = from - 1;
                 self.plan(work, n, now);
             }
             None => self.block(work, n, now),
@@ -148,6 +149,7 @@ impl Sm {
     }
 
     fn wake_blocked(&mut self, work: &mut Work<'_>, slot: usize, at: u64, now: u64) {
+        self.touched = true;
         for k in 0..work.ctas[slot].warps.len() {
             let n = work.ctas[slot].warps[k] as usize;
             let warp = &mut self.warps[n];
@@ -160,8 +162,9 @@ impl Sm {
                 if let Some(policies) = &mut self.policies {
                     policies.wake(warp.sub_core.into(), warp.bit.0.into());
                 }
+                self.warps[n].pc = pc;
                 self.charge_until(n, Stall::Barrier, at);
-                (self.warps[n].pc, self.warps[n].issued) = (pc, at - 1);
+                self.warps[n].issued = at - 1;
                 self.plan(work, n, now);
             }
         }

@@ -3,39 +3,105 @@
 //! Most instructions concern nobody but their warp. As long as only such issue, a sub-core runs by itself, in a loop that
 //! touches nothing but its own state; in front of any other it waits until all sub-cores have come to that cycle.
 
-use super::code::Class;
-use super::core::{Sm, Work};
+use super::code::{Class, Kind};
+use super::core::{Sm, Turn, Work};
 use super::plan::{Planned, Supply};
 use super::waits::FOR_READERS;
 use super::warp::{Ready, State, WarpSlot};
 use crate::stall::Stall;
 
+/// A warp that issues next, and the warps that could.
+#[derive(Clone, Copy)]
+struct Chosen {
+    slot: u16,
+    eligible: u64,
+}
+
+/// Whether the host has the instructions that [`Sm`]'s inner loop wants.
+pub(super) fn counts_bits() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return is_x86_feature_detected!("popcnt")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt");
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
 impl Sm {
-    /// The turn of the sub-core that is the furthest behind, in cycle `now`; it may run by itself up to `alone`.
-    pub(super) fn turn(&mut self, work: &mut Work<'_>, s: usize, now: u64, alone: u64) {
-        if let Some(n) = self.subs[s].unplanned.take() {
-            self.plan(work, n.into(), now);
-            self.subs[s].plan_next(now);
-            return;
-        }
-        let policies = self.policies.as_ref();
-        if policies.is_none_or(|p| p.is_local()) && self.spec.dispatch_units == 1 {
-            match policies {
-                None => self.stretch::<false>(work, s, alone),
-                Some(_) => self.stretch::<true>(work, s, alone),
+    /// A sub-core's turn: until another one is behind, something happened that others have to know, or all of `alone` is
+    /// over, up to which it may run by itself.
+    pub(super) fn turn(&mut self, work: &mut Work<'_>, turn: &Turn, alone: u64) {
+        let s = turn.sub_core;
+        let requests = self.out.len();
+        self.touched = false;
+        loop {
+            if let Some(n) = self.subs[s].unplanned.take() {
+                let now = self.subs[s].next;
+                self.plan(work, n.into(), now);
+                self.subs[s].plan_next(now);
+            } else {
+                let is_quick = self.spec.dispatch_units == 1;
+                let chosen = if is_quick { self.stretch(work, s, alone) } else { self.look(s) };
+                if let Some(chosen) = chosen
+                    && self.subs[s].next <= turn.until
+                {
+                    self.act(work, s, chosen);
+                }
             }
-        }
-        if self.subs[s].next == now && self.subs[s].unplanned.is_none() {
-            match self.policies {
-                None => self.schedule(work, s, now),
-                Some(_) => self.schedule_by_policy(work, s, now),
+            let next = self.subs[s].next;
+            let is_over = next > turn.until || next >= alone;
+            let is_news = self.touched || self.is_held || self.out.len() != requests;
+            if is_over
+                || is_news
+                || self.failure.is_some()
+                || (next >= self.horizon && self.concerns_others())
+            {
+                return;
             }
         }
     }
 
     /// Runs a sub-core by itself up to a cycle. It stops, its next cycle as it is, in front of anything that others must
-    /// see in the order of time.
-    fn stretch<const BY_POLICY: bool>(&mut self, work: &mut Work<'_>, s: usize, limit: u64) {
+    /// see in the order of time: the warp that does it.
+    fn stretch(&mut self, work: &mut Work<'_>, s: usize, limit: u64) -> Option<Chosen> {
+        let by_policy = self.policies.is_some();
+        #[cfg(target_arch = "x86_64")]
+        if self.counts_bits {
+            // SAFETY: the host has these instructions.
+            return unsafe {
+                match by_policy {
+                    false => self.stretch_with_bit_counts::<false>(work, s, limit),
+                    true => self.stretch_with_bit_counts::<true>(work, s, limit),
+                }
+            };
+        }
+        match by_policy {
+            false => self.stretch_here::<false>(work, s, limit),
+            true => self.stretch_here::<true>(work, s, limit),
+        }
+    }
+
+    /// The same with the instructions that count bits, of which the sets of warps need many.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt")]
+    fn stretch_with_bit_counts<const BY_POLICY: bool>(
+        &mut self,
+        work: &mut Work<'_>,
+        s: usize,
+        limit: u64,
+    ) -> Option<Chosen> {
+        self.stretch_here::<BY_POLICY>(work, s, limit)
+    }
+
+    #[inline(always)]
+    fn stretch_here<const BY_POLICY: bool>(
+        &mut self,
+        work: &mut Work<'_>,
+        s: usize,
+        limit: u64,
+    ) -> Option<Chosen> {
+        let mut stopped = None;
         let mut local = if BY_POLICY { self.policies.as_mut().map(|p| p.local(s)) } else { None };
         let sub = &mut self.subs[s];
         let warps = self.warps.as_mut_slice();
@@ -60,13 +126,20 @@ impl Sm {
             let code = &work.contexts[usize::from(warp.context)].code;
             let timing = code.timing_of(pc);
             // All that concerns only the warp is executed at once.
+            let mut to = pc + 1;
             if warp.ahead == 0 {
+                let resident = &mut work.ctas[usize::from(warp.cta)].resident;
+                let index = usize::from(warp.index);
                 if timing.run > 0 {
-                    let cta = &mut work.ctas[usize::from(warp.cta)];
-                    warp.ahead = cta.resident.run(warp.index.into(), timing.run.into());
+                    warp.ahead = resident.run(index, timing.run.into());
+                } else if timing.kind == Kind::Branch
+                    && let Some(pc) = resident.branch(index)
+                {
+                    (warp.ahead, to) = (1, pc);
                 }
                 if warp.ahead == 0 {
                     sub.next = now;
+                    stopped = Some(Chosen { slot: n, eligible });
                     break;
                 }
             }
@@ -84,16 +157,20 @@ impl Sm {
             sub.take(bit, class);
             let start = sub.enter(class, now);
             sub.read_banks(now, timing.bank_reads);
-            if !timing.is_static {
+            if BY_POLICY && let Some(local) = &mut local {
+                local.issued(sub, bit, eligible, (class, start), now);
+            }
+            (warp.issued, warp.since, warp.pc) = (now, now + 1, to);
+            if timing.kind == Kind::Branch {
+                let l = &self.spec.latency;
+                let lasts = if to == pc + 1 { l.branch_not_taken } else { l.branch };
+                warp.resolve(to, pc, now + u64::from(lasts.max(1)), supply.stalls);
+            } else if !timing.is_static {
                 let (writes, _) = code.places(timing);
                 for (k, &p) in writes.iter().enumerate() {
                     let at = start + u64::from(timing.latency_of(k));
                     warp.places[p as usize].ready = Ready::at(at, timing.producer);
                 }
-            }
-            (warp.issued, warp.since, warp.pc) = (now, now + 1, pc + 1);
-            if BY_POLICY && let Some(local) = &mut local {
-                local.issued(sub, bit, eligible, (class, start), now);
             }
             if supply.plan(sub, warp, code, now) != Planned::Done {
                 (sub.unplanned, sub.next) = (Some(n), now);
@@ -107,26 +184,41 @@ impl Sm {
         self.counters.eligible_cycles += issued;
         self.counters.eligible_warps += seen;
         self.counters.issue_cycles += issued;
+        stopped
     }
 
-    /// One cycle of a sub-core, all others having come to it.
-    fn schedule(&mut self, work: &mut Work<'_>, s: usize, now: u64) {
+    /// The warp that a sub-core would issue in its next cycle.
+    fn look(&mut self, s: usize) -> Option<Chosen> {
         let sub = &mut self.subs[s];
+        let now = sub.next;
         sub.look(&mut self.warps, now);
         let eligible = sub.eligible(now);
-        if eligible != 0 {
-            let n = usize::from(sub.slot(sub.choose(eligible)));
-            if now >= self.horizon && Sm::leaves(self.warps[n].class) {
-                // It must not happen before the other SMs are here.
-                self.is_held = true;
-                sub.next = now;
-                return;
-            }
-            self.counters.eligible_cycles += 1;
-            self.counters.eligible_warps += u64::from(eligible.count_ones());
-            self.counters.issue_cycles += 1;
-            self.issue_warp(work, s, n, now);
+        if eligible == 0 {
+            sub.plan_next(now);
+            return None;
         }
+        let bit = match &mut self.policies {
+            Some(policies) => policies.local(s).choose(sub, &self.warps, eligible, now),
+            None => sub.choose(eligible),
+        };
+        Some(Chosen { slot: sub.slot(bit), eligible })
+    }
+
+    /// A warp issues something that others see, all sub-cores having come to the cycle.
+    fn act(&mut self, work: &mut Work<'_>, s: usize, chosen: Chosen) {
+        let (n, now) = (usize::from(chosen.slot), self.subs[s].next);
+        if now >= self.horizon && Sm::leaves(self.warps[n].class) {
+            // It must not happen before the other SMs are here.
+            self.is_held = true;
+            return;
+        }
+        self.counters.eligible_cycles += 1;
+        self.counters.eligible_warps += u64::from(chosen.eligible.count_ones());
+        self.counters.issue_cycles += 1;
+        if let Some(policies) = &mut self.policies {
+            policies.begin_issue(s, chosen.eligible, now);
+        }
+        self.issue_warp(work, s, n, now);
         self.subs[s].plan_next(now);
     }
 

@@ -133,9 +133,9 @@ pub struct SubCore {
     bank_time: u64,
     /// A cycle is as many reads as a bank has ports.
     bank_shift: u32,
-    /// Cycles of reads that can wait before the dispatcher is held, and the reads with which it is.
+    /// Cycles of reads that can wait before the dispatcher is held; for each bank, the reads from there to the top bit.
     operand_buffer: u64,
-    too_many_reads: u64,
+    reads_to_spare: u64,
     /// Bits in use, and the newest of them.
     used: u64,
     newest: u32,
@@ -186,7 +186,7 @@ impl SubCore {
             bank_time: 0,
             bank_shift,
             operand_buffer: spec.operand_buffer.into(),
-            too_many_reads: ((u64::from(spec.operand_buffer) + 2) << bank_shift).min(TOP - 1),
+            reads_to_spare: (TOP - ((u64::from(spec.operand_buffer) + 2) << bank_shift).min(TOP - 1)) * BANK,
             used: 0,
             newest: 63,
             slots: [0; 64],
@@ -401,7 +401,7 @@ impl SubCore {
     }
 
     /// The same where classes share pipes, or queue.
-    #[inline]
+    #[inline(always)]
     fn enter_any(&mut self, c: usize, now: u64) -> u64 {
         let pipes = self.pipes_of[c];
         if pipes[0] == NO_PIPE {
@@ -494,10 +494,10 @@ impl SubCore {
         let passed = ((now - self.bank_time) << self.bank_shift).min(TOP - 1);
         self.bank_time = now;
         // Four subtractions at once that end at zero: a bank's top bit, set before, is gone where more would be taken.
-        let rest = (self.bank_reads | TOP * BANK) - passed * BANK;
+        let rest = (self.bank_reads | (TOP * BANK)) - passed * BANK;
         let kept = (rest >> TOP.trailing_zeros()) & BANK;
         self.bank_reads = (rest & (kept * (TOP - 1))) + reads;
-        if (self.bank_reads + (TOP - self.too_many_reads) * BANK) & (TOP * BANK) != 0 {
+        if (self.bank_reads + self.reads_to_spare) & (TOP * BANK) != 0 {
             self.hold_dispatch(now);
         }
     }

@@ -53,7 +53,11 @@ impl Results {
     }
 
     fn merge(&mut self, other: &Results) -> bool {
-        other.0.iter().fold(false, |changed, &p| self.add(p) || changed)
+        let mut changed = false;
+        for &p in &other.0 {
+            changed |= self.add(p);
+        }
+        changed
     }
 
     /// Cycles until a place can be read, by an instruction of a pipe of this kind.
