@@ -8,12 +8,12 @@
 
 use isa::image::{Function, Image};
 use machine::Config;
-use machine::ppu::{Ppu, RunOptions};
+use machine::ppu::{Ppu, RunOptions, Timed};
 use machine::sm::Policy;
 use machine::sm::policy::{Accesses, Choice};
 use simt::{Isa, Launch, Memory, Program, Shape};
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A file's parts.
@@ -82,7 +82,7 @@ fn image(code: &[String]) -> Image {
     Image { name: "test".into(), code, functions: vec![entry], target: 90, ..Image::default() }
 }
 
-fn run(file: &File) -> (Config, Vec<Choice>) {
+fn run(file: &File, record_choices: bool) -> (Config, Timed) {
     let config = Config::read(&format!("base = \"tiny\"\n{}", file.config)).unwrap_or_else(|e| panic!("{e}"));
     let memory = Memory::new(1 << 26).expect("memory");
     let image = image(&file.code);
@@ -93,11 +93,11 @@ fn run(file: &File) -> (Config, Vec<Choice>) {
     let shape = Shape::new([file.ctas, 1, 1], [file.warps * 32, 1, 1]);
     let launch =
         Launch::new(&program, kernel, &shape, &data.to_le_bytes(), &memory).unwrap_or_else(|e| panic!("{e}"));
-    let options = RunOptions { threads: 1, record_choices: true, ..RunOptions::default() };
-    let mut timed = Ppu::new(config.clone())
+    let options = RunOptions { threads: 1, record_choices, ..RunOptions::default() };
+    let timed = Ppu::new(config.clone())
         .launch(&launch, &image, &memory, &options)
         .unwrap_or_else(|e| panic!("{e:?}"));
-    (config, timed.choices.remove(0))
+    (config, timed)
 }
 
 fn show(config: &Config, choices: &[Choice], shown: usize) -> String {
@@ -133,18 +133,36 @@ fn show(config: &Config, choices: &[Choice], shown: usize) -> String {
     out
 }
 
-#[test]
-fn choices_are_those_in_the_files() {
+fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schedules");
     let mut files: Vec<_> =
         std::fs::read_dir(folder).expect("the folder").map(|e| e.expect("an entry").path()).collect();
     files.sort();
-    assert!(files.len() >= 18);
-    for path in files {
+    assert!(files.len() >= 20);
+    files
+}
+
+/// Who is looked at goes in step with the others; who is not runs by itself as far as it can.
+#[test]
+fn nothing_changes_by_looking_on() {
+    for path in files() {
+        let file = read(&std::fs::read_to_string(&path).expect("text"));
+        let (config, watched) = run(&file, true);
+        let (_, alone) = run(&file, false);
+        let name = path.display();
+        assert_eq!((watched.cycles, &watched.stalls), (alone.cycles, &alone.stalls), "{name}");
+        assert_eq!(watched.counters, alone.counters, "{name}");
+        assert!(alone.choices.iter().all(Vec::is_empty), "{:?}", config.sm.policy);
+    }
+}
+
+#[test]
+fn choices_are_those_in_the_files() {
+    for path in files() {
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         let file = read(&std::fs::read_to_string(&path).expect("text"));
-        let (config, choices) = run(&file);
-        let found = show(&config, &choices, file.shown);
+        let (config, timed) = run(&file, true);
+        let found = show(&config, &timed.choices[0], file.shown);
         if std::env::var_os("BLESS").is_some() {
             std::fs::write(&path, format!("{}{found}", file.head)).expect("blessed");
             continue;

@@ -172,7 +172,7 @@ impl Grants {
         self.used = now;
         self.pods[pod].asking &= !(1 << bit);
         let v = &mut self.pods[pod].values[bit as usize % 64];
-        let step_of = |field: u16, bits: u32| (u32::from(field) + 1 & ((1 << bits) - 1)) as u16;
+        let step_of = |field: u16, bits: u32| ((u32::from(field) + 1) & ((1 << bits) - 1)) as u16;
         match step {
             Step::None => return,
             Step::Tex => v.tex = step_of(v.tex, self.spec.tex_bits),

@@ -285,7 +285,8 @@ impl Policies {
         self.changed = true;
         let p = &mut self.pods[pod];
         p.asking &= !(1 << bit);
-        (p.grant.forget(bit), p.window.forget(bit));
+        p.grant.forget(bit);
+        p.window.forget(bit);
         match &mut p.order {
             Order::TwoLevel(t) => t.leave(bit),
             Order::Credit(c) => c.remove(bit),
