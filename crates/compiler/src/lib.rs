@@ -18,6 +18,7 @@
 //! | [`calls`] | what an entry needs on behalf of what it calls |
 //! | [`clobbers`] | which registers a function overwrites |
 //! | [`image`] | the whole module |
+//! | `groups` | many lists in one |
 
 pub mod allocate;
 pub mod analysis;
@@ -25,6 +26,7 @@ pub mod calls;
 pub mod clobbers;
 pub mod converge;
 pub mod emit;
+mod groups;
 pub mod image;
 pub mod mark_phases;
 pub mod merge_loads;
