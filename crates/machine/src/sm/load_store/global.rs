@@ -2,7 +2,7 @@
 
 use super::coalesce::{Modify, Pieces, count, modify};
 use super::l1::NONE;
-use super::{Done, Kind, LoadStore, Operation, Outcome};
+use super::{Done, Kind, LoadStore, Operation, Outcome, Path};
 use crate::counters::Counters;
 use crate::ports::{Request, RequestKind, Response};
 use crate::units::{Cycle, SECTOR, Token};
@@ -111,7 +111,8 @@ impl LoadStore {
             self.flights.close(waiting, ready.later(access.other));
             return Outcome::Pending;
         }
-        let through = self.direct(access.begin, access.passes.max(op.registers), counters);
+        let passes = access.passes.max(op.registers);
+        let through = self.direct(access.begin, passes, Path::Global, op.kind, counters);
         let replays = u64::from((access.passes - 1) * self.spec.replay_latency + wide);
         let hit = self.after(through, self.spec.l1.load_latency) + replays;
         let came = ready + u64::from(self.spec.l1.fill_latency);
@@ -184,7 +185,8 @@ impl LoadStore {
                 self.send(looked, sent, out);
             }
         }
-        let through = self.direct(access.begin, access.passes.max(op.registers), counters);
+        let passes = access.passes.max(op.registers);
+        let through = self.direct(access.begin, passes, Path::Global, op.kind, counters);
         if waiting != NONE && self.flights.close(waiting, access.other) {
             return Outcome::Pending;
         }
@@ -204,6 +206,7 @@ impl LoadStore {
         counters.l1_sectors += u64::from(modify(op.access, mask, pieces, &mut lines));
         let kind = if op.kind == Kind::Atomic { RequestKind::Atomic } else { RequestKind::Reduction };
         let waiting = self.flights.open(op.owner, op.kind, access.passes, 0, access.other);
+        self.direct(access.begin, access.passes, Path::Global, op.kind, counters);
         for (n, p) in pieces.list().iter().enumerate().take(32) {
             let sectors = p.sectors();
             if let Some(at) = self.cache.find(p.line) {
@@ -251,6 +254,11 @@ impl LoadStore {
         };
         let busy = busy.max(l1.request_interval);
         let at = self.leave.serve(looked + u64::from(l1.miss_latency), u64::from(busy));
+        if s.kind != RequestKind::Load {
+            // Its data is read from the banks.
+            let cycles = (count(s.sectors) * SECTOR as u32).div_ceil(l1.drain_bytes);
+            self.reads.take_from_global(at, cycles);
+        }
         out.push(Request {
             at,
             sm: self.sm,
@@ -267,15 +275,16 @@ impl LoadStore {
     /// An answer from memory.
     #[inline]
     pub(super) fn answer(&mut self, r: &Response, done: &mut Vec<Done>, counters: &mut Counters) {
-        let (returns, spec, busy) = (&mut self.returns, &self.spec, &mut self.busy);
+        let (returns, spec, reads) = (&mut self.returns, &self.spec, &self.reads);
         let taken = self.banks.free();
         let finished = self.flights.finish(r.token.0, r.at, |w| {
             let at = match w.kind {
                 Kind::Load | Kind::Atomic => {
                     // Passes of accesses that came before go first.
-                    counters.bank_conflicts += u64::from(w.at < taken);
-                    let through = returns.serve(w.at.later(taken), u64::from(w.passes));
-                    busy.mark(through, w.passes);
+                    let begin = returns.serve(w.at.later(taken), u64::from(w.passes));
+                    let lost = reads.lost(Path::Global, begin, w.passes);
+                    counters.bank_conflicts += u64::from(lost);
+                    let through = begin + u64::from(lost);
                     let replays = (w.passes.max(1) - 1) * spec.replay_latency;
                     through + u64::from(replays + w.wide + spec.l1.fill_latency)
                 }
@@ -291,7 +300,8 @@ impl LoadStore {
             return;
         }
         // What comes is written before it can be read.
-        self.busy.mark(r.at, 1);
+        let cycles = (count(flight.sectors) * SECTOR as u32).div_ceil(self.spec.l1.fill_bytes);
+        self.writes.take_from_global(r.at, cycles);
         // The line may have been dropped and asked for again since: then this answer is not its.
         let token = r.token.0;
         let mut before = NONE;
