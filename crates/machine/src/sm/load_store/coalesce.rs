@@ -57,8 +57,21 @@ fn sectors_of(words: u32) -> u8 {
 #[derive(Default)]
 pub struct Pieces {
     list: Vec<Piece>,
-    /// For [`Pieces::passes`]: how many lines of a cycle need each data bank, one bit of the count a word.
+    /// For [`Pieces::passes`]: the cycle in which each line is looked up, if there are several, and how many lines of a
+    /// cycle need each data bank, one bit of the count a word.
+    round_of: Vec<u8>,
     rounds: Vec<[u32; 3]>,
+}
+
+/// Cycles of the tag stage, a bit each.
+pub type Rounds = u128;
+
+/// What the lines of an access need of the data banks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Passes {
+    /// Sets of lines that go through them together.
+    pub groups: u32,
+    pub passes: u32,
 }
 
 impl Pieces {
@@ -204,42 +217,83 @@ impl Pieces {
         }
     }
 
-    /// Cycles of the tag stage, and passes through the data banks.
-    ///
-    /// Tags are in `tag_banks` banks, each of which looks up one line in a cycle. The lines that are looked up in a
-    /// cycle go through the data banks together, in as many passes as the most of them that need one bank.
+    /// Cycles of the tag stage. Tags are in `tag_banks` banks, each of which looks up one line in a cycle.
     #[inline]
-    pub fn passes(&mut self, tag_banks: u32) -> (u32, u32) {
+    pub fn look_up(&mut self, tag_banks: u32) -> u32 {
         if self.list.len() == 1 {
-            return (1, 1);
+            return 1;
         }
-        self.rounds.clear();
-        let mut used = [0; 4];
+        self.round_of.clear();
+        let mut used = [0u8; 4];
+        let mut most = 1;
         for p in &self.list {
             let bank = tag_bank(p.line, tag_banks);
-            let round = used[bank];
-            used[bank] += 1;
-            if round == self.rounds.len() {
-                self.rounds.push([0; 3]);
-            }
-            let mut carry = p.words;
-            for plane in &mut self.rounds[round] {
-                (*plane, carry) = (*plane ^ carry, *plane & carry);
-            }
+            self.round_of.push(used[bank].min(Rounds::BITS as u8 - 1));
+            used[bank] = used[bank].saturating_add(1);
+            most = most.max(used[bank]);
         }
-        let mut passes = 0;
-        for planes in &self.rounds {
-            let (mut most, mut among) = (0, u32::MAX);
-            for (n, plane) in planes.iter().enumerate().rev() {
-                if plane & among != 0 {
-                    among &= plane;
-                    most |= 1 << n;
-                }
-            }
-            passes += most.max(1);
-        }
-        (self.rounds.len() as u32, passes)
+        most.into()
     }
+
+    /// In which cycle of the tag stage line `n` is looked up, as a bit.
+    #[inline(always)]
+    pub fn round(&self, n: usize) -> Rounds {
+        if self.list.len() == 1 { 1 } else { 1 << self.round_of[n] }
+    }
+
+    /// Passes through the data banks, after [`Pieces::look_up`].
+    ///
+    /// Lines that are looked up in a cycle of which one is `missed` go through the banks together when they are there;
+    /// those of all other cycles do at once. A bank that several lines of a group need takes as many passes.
+    #[inline]
+    pub fn passes(&mut self, missed: Rounds) -> Passes {
+        if self.list.len() == 1 {
+            return Passes { groups: 1, passes: 1 };
+        }
+        self.rounds.clear();
+        // Lines of a warp: 32 lanes with four words each at most.
+        let mut hits = [0; 8];
+        for (p, &round) in self.list.iter().zip(&self.round_of) {
+            if missed >> round & 1 == 0 {
+                count_banks(&mut hits, p.words);
+                continue;
+            }
+            if usize::from(round) >= self.rounds.len() {
+                self.rounds.resize(usize::from(round) + 1, [0; 3]);
+            }
+            count_banks(&mut self.rounds[usize::from(round)], p.words);
+        }
+        let together = most_of(&hits);
+        let mut all = Passes { groups: u32::from(together != 0), passes: together };
+        for planes in &self.rounds {
+            let passes = most_of(planes);
+            all.groups += u32::from(passes != 0);
+            all.passes += passes;
+        }
+        all
+    }
+}
+
+/// Another line needs some of the banks.
+#[inline(always)]
+fn count_banks<const N: usize>(planes: &mut [u32; N], words: u32) {
+    let mut carry = words;
+    for plane in planes {
+        (*plane, carry) = (*plane ^ carry, *plane & carry);
+    }
+}
+
+/// The most lines that need one bank.
+#[inline(always)]
+fn most_of(planes: &[u32]) -> u32 {
+    let (mut most, mut among) = (0, u32::MAX);
+    for (n, plane) in planes.iter().enumerate().rev() {
+        if plane & among != 0 {
+            among &= plane;
+            most |= 1 << n;
+        }
+    }
+    most
 }
 
 /// The bank that has a line's tag: the parity of some of the line number's bits, for each bit of the bank's number.

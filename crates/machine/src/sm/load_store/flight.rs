@@ -118,8 +118,8 @@ impl Flights {
 
     /// An instruction that will wait.
     #[inline(always)]
-    pub fn open(&mut self, owner: u64, kind: Kind, passes: u32, wide: u32, at: Cycle) -> u32 {
-        self.waiting.put(Waiting { owner, kind, left: 0, passes, wide, at })
+    pub fn open(&mut self, owner: u64, kind: Kind, wide: u32, at: Cycle) -> u32 {
+        self.waiting.put(Waiting { owner, kind, left: 0, passes: 0, wide, at })
     }
 
     /// Instruction `w` waits for `token` too.
@@ -135,10 +135,12 @@ impl Flights {
         flight.last = link;
     }
 
-    /// All is asked for: whether anything is missing. `at`: when what was there is done.
+    /// All is asked for: whether anything is missing. `passes`: through the banks when all is there; `at`: when what was
+    /// there is done.
     #[inline(always)]
-    pub fn close(&mut self, w: u32, at: Cycle) -> bool {
+    pub fn close(&mut self, w: u32, passes: u32, at: Cycle) -> bool {
         let waiting = &mut self.waiting.all[w as usize];
+        waiting.passes = passes;
         waiting.at = waiting.at.later(at);
         if waiting.left == 0 {
             self.waiting.free.push(w);

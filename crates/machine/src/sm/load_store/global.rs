@@ -1,6 +1,6 @@
 //! Global and local memory through the first-level cache: lookups, misses, stores, atomics, and the answers.
 
-use super::coalesce::{Modify, Pieces, count, modify};
+use super::coalesce::{Modify, Passes, Pieces, Rounds, count, modify};
 use super::l1::NONE;
 use super::{Done, Kind, LoadStore, Operation, Outcome, Path};
 use crate::counters::Counters;
@@ -31,21 +31,18 @@ impl LoadStore {
         if a.local != 0 {
             pieces.local(a, a.local, op.local_base);
         }
-        let (tags, passes) = pieces.passes(self.spec.l1.tags_per_cycle);
+        let tags = pieces.look_up(self.spec.l1.tags_per_cycle);
         let begin = self.tags.serve(at, u64::from(tags));
         counters.l1_requests += 1;
-        // An access of several registers a lane takes a pass for each anyhow.
-        let ideal = tags.max(op.registers);
-        counters.bank_conflicts += u64::from(passes.saturating_sub(ideal));
         let other = match shared {
             Outcome::At(at) => at,
             Outcome::Pending => begin,
         };
-        let access = Access { begin, passes, other, locals };
+        let access = Access { begin, tags, other, locals };
         let result = match op.kind {
-            Kind::Store => self.store(op, &pieces, access, out, counters),
-            Kind::Atomic | Kind::Reduction => self.modify(op, &pieces, access, out, counters),
-            _ => self.load(op, &pieces, access, out, counters),
+            Kind::Store => self.store(op, &mut pieces, access, out, counters),
+            Kind::Atomic | Kind::Reduction => self.modify(op, &mut pieces, access, out, counters),
+            _ => self.load(op, &mut pieces, access, out, counters),
         };
         self.pieces = pieces;
         (begin, result)
@@ -54,7 +51,7 @@ impl LoadStore {
     fn load(
         &mut self,
         op: &Operation,
-        pieces: &Pieces,
+        pieces: &mut Pieces,
         access: Access,
         out: &mut Vec<Request>,
         counters: &mut Counters,
@@ -63,6 +60,7 @@ impl LoadStore {
         let waits = op.kind == Kind::Load;
         let mut waiting = NONE;
         let mut ready = Cycle(0);
+        let mut missed: Rounds = 0;
         for (n, p) in pieces.list().iter().enumerate() {
             let is_local = n >= access.locals;
             let sectors = p.sectors();
@@ -88,12 +86,13 @@ impl LoadStore {
                     s.pending |= missing;
                 }
                 if coming != 0 && waits {
-                    self.join(op, &mut waiting, access.passes, wide, coming, chain);
+                    self.join(op, &mut waiting, wide, coming, chain);
                 }
             }
             if missing == 0 {
                 continue;
             }
+            missed |= pieces.round(n);
             let fills = if slot.is_some() { missing } else { 0 };
             let token = self.flights.start(p.line, fills, missing, chain);
             if let Some(at) = slot {
@@ -101,32 +100,34 @@ impl LoadStore {
             }
             if waits {
                 if waiting == NONE {
-                    waiting = self.flights.open(op.owner, op.kind, access.passes, wide, Cycle(0));
+                    waiting = self.flights.open(op.owner, op.kind, wide, Cycle(0));
                 }
                 self.flights.wait(waiting, token);
             }
             self.send(looked, Sent { kind: RequestKind::Load, ..Sent::new(token, p.line, missing) }, out);
         }
+        let passes = count_conflicts(op, pieces.passes(missed), counters);
         if waiting != NONE {
-            self.flights.close(waiting, ready.later(access.other));
+            self.flights.close(waiting, passes, ready.later(access.other));
             return Outcome::Pending;
         }
-        let passes = access.passes.max(op.registers);
-        let through = self.direct(access.begin, passes, Path::Global, op.kind, counters);
-        let replays = u64::from((access.passes - 1) * self.spec.replay_latency + wide);
+        // Data are read while further tags are looked up.
+        let begin = access.begin + u64::from(access.tags.saturating_sub(passes));
+        let through = self.direct(begin, passes.max(op.registers), Path::Global, op.kind, counters);
+        let replays = u64::from((passes - 1) * self.spec.replay_latency + wide);
         let hit = self.after(through, self.spec.l1.load_latency) + replays;
         let came = ready + u64::from(self.spec.l1.fill_latency);
         Outcome::At(hit.later(came).later(access.other))
     }
 
     /// Waits for the requests of `chain` that bring one of the sectors.
-    fn join(&mut self, op: &Operation, waiting: &mut u32, passes: u32, wide: u32, coming: u8, chain: u32) {
+    fn join(&mut self, op: &Operation, waiting: &mut u32, wide: u32, coming: u8, chain: u32) {
         let mut token = chain;
         while token != NONE {
             let flight = *self.flights.get(token);
             if flight.sectors & coming != 0 {
                 if *waiting == NONE {
-                    *waiting = self.flights.open(op.owner, op.kind, passes, wide, Cycle(0));
+                    *waiting = self.flights.open(op.owner, op.kind, wide, Cycle(0));
                 }
                 self.flights.wait(*waiting, token);
             }
@@ -137,7 +138,7 @@ impl LoadStore {
     fn store(
         &mut self,
         op: &Operation,
-        pieces: &Pieces,
+        pieces: &mut Pieces,
         access: Access,
         out: &mut Vec<Request>,
         counters: &mut Counters,
@@ -171,7 +172,7 @@ impl LoadStore {
                 fills = sectors;
             }
             if waiting == NONE {
-                waiting = self.flights.open(op.owner, op.kind, 0, 0, Cycle(0));
+                waiting = self.flights.open(op.owner, op.kind, 0, Cycle(0));
             }
             // Whole sectors need not be read behind, so they do not travel with others.
             for (part, is_whole) in [(sectors & whole, true), (sectors & !whole, false)] {
@@ -185,9 +186,9 @@ impl LoadStore {
                 self.send(looked, sent, out);
             }
         }
-        let passes = access.passes.max(op.registers);
+        let passes = count_conflicts(op, pieces.passes(Rounds::MAX), counters).max(op.registers);
         let through = self.direct(access.begin, passes, Path::Global, op.kind, counters);
-        if waiting != NONE && self.flights.close(waiting, access.other) {
+        if waiting != NONE && self.flights.close(waiting, 0, access.other) {
             return Outcome::Pending;
         }
         Outcome::At(through.later(access.other))
@@ -196,7 +197,7 @@ impl LoadStore {
     fn modify(
         &mut self,
         op: &Operation,
-        pieces: &Pieces,
+        pieces: &mut Pieces,
         access: Access,
         out: &mut Vec<Request>,
         counters: &mut Counters,
@@ -205,8 +206,9 @@ impl LoadStore {
         let mask = op.access.global | op.access.local;
         counters.l1_sectors += u64::from(modify(op.access, mask, pieces, &mut lines));
         let kind = if op.kind == Kind::Atomic { RequestKind::Atomic } else { RequestKind::Reduction };
-        let waiting = self.flights.open(op.owner, op.kind, access.passes, 0, access.other);
-        self.direct(access.begin, access.passes, Path::Global, op.kind, counters);
+        let passes = count_conflicts(op, pieces.passes(Rounds::MAX), counters);
+        let waiting = self.flights.open(op.owner, op.kind, 0, access.other);
+        self.direct(access.begin, passes, Path::Global, op.kind, counters);
         for (n, p) in pieces.list().iter().enumerate().take(32) {
             let sectors = p.sectors();
             if let Some(at) = self.cache.find(p.line) {
@@ -219,7 +221,11 @@ impl LoadStore {
             let looked = access.looked(n, self.spec.l1.tags_per_cycle);
             self.send(looked, Sent { kind, operations, depth, ..Sent::new(token, p.line, sectors) }, out);
         }
-        if self.flights.close(waiting, access.other) { Outcome::Pending } else { Outcome::At(access.begin) }
+        if self.flights.close(waiting, passes, access.other) {
+            Outcome::Pending
+        } else {
+            Outcome::At(access.begin)
+        }
     }
 
     /// The slot of a line, new if need be; what is thrown out and newer than memory behind goes there.
@@ -299,9 +305,9 @@ impl LoadStore {
             slot.stores = slot.stores.saturating_sub(1);
             return;
         }
-        // What comes is written before it can be read.
+        // What comes is written before it can be read, as far from its arrival as a store is from its issue.
         let cycles = (count(flight.sectors) * SECTOR as u32).div_ceil(self.spec.l1.fill_bytes);
-        self.writes.take_from_global(r.at, cycles);
+        self.writes.take_from_global(r.at + u64::from(self.spec.address_latency), cycles);
         // The line may have been dropped and asked for again since: then this answer is not its.
         let token = r.token.0;
         let mut before = NONE;
@@ -328,7 +334,8 @@ impl LoadStore {
 struct Access {
     /// When its first lines are at the tags.
     begin: Cycle,
-    passes: u32,
+    /// Cycles that it keeps the tags.
+    tags: u32,
     /// When the part of it that goes to shared memory is done.
     other: Cycle,
     /// Pieces from this one on are of local memory.
@@ -360,6 +367,14 @@ impl Sent {
     fn new(token: u32, line: u64, sectors: u8) -> Sent {
         Sent { token, line, sectors, kind: RequestKind::Load, is_whole: false, operations: 0, depth: 0 }
     }
+}
+
+/// Counts passes that an access takes because lines need the same bank: how many it takes in all. One of several
+/// registers a lane takes a pass for each anyhow.
+#[inline(always)]
+fn count_conflicts(op: &Operation, p: Passes, counters: &mut Counters) -> u32 {
+    counters.bank_conflicts += u64::from(p.passes.saturating_sub(p.groups.max(op.registers)));
+    p.passes
 }
 
 #[inline(always)]
