@@ -273,6 +273,9 @@ impl Sm {
     pub fn run(&mut self, work: &mut Work<'_>, until: Cycle, ahead: Cycle) {
         self.horizon = until.0;
         self.is_held = false;
+        let answers = self.inbox.iter().take_while(|r| r.at < until);
+        self.load_store
+            .expect(answers.filter(|r| !matches!(r.kind, RequestKind::Instruction | RequestKind::Constant)));
         let mut limit = ahead.0;
         let mut seen = 0;
         while self.failure.is_none() {

@@ -95,11 +95,11 @@ impl Sm {
                 }
             }
             Kind::Special => {
+                let waits = self.load_store.read_special(Cycle(now));
                 for &p in writes {
                     warp.places[p as usize].ready =
-                        Ready::at(start + u64::from(timing.latency), timing.producer);
+                        Ready::at(start + waits + u64::from(timing.latency), timing.producer);
                 }
-                self.load_store.read_special(Cycle(now));
             }
             Kind::Branch => {
                 let l = &self.spec.latency;

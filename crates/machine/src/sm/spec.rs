@@ -96,7 +96,7 @@ spec! {
         /// Named barriers for all CTAs together.
         barriers: u32 where 1..=1024,
         /// Bytes of memory that first-level cache and shared memory split between them.
-        l1_shared_bytes: u32 where 0..=1 << 24,
+        l1_shared_bytes: u32 where 0..=1 << 22,
         /// Shared-memory sizes that the split can be set to, in bytes, ascending; the rest is cache.
         shared_splits: Vec<u32>,
         /// Shared bytes that every CTA takes for the system.

@@ -58,13 +58,10 @@ fn sectors_of(words: u32) -> u8 {
 pub struct Pieces {
     list: Vec<Piece>,
     /// For [`Pieces::passes`]: the cycle in which each line is looked up, if there are several, and how many lines of a
-    /// cycle need each data bank, one bit of the count a word.
+    /// group need each data bank, one bit of the count a word. A warp has 128 lines at most.
     round_of: Vec<u8>,
-    rounds: Vec<[u32; 3]>,
+    groups: Vec<[u32; 8]>,
 }
-
-/// Cycles of the tag stage, a bit each.
-pub type Rounds = u128;
 
 /// What the lines of an access need of the data banks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -224,68 +221,54 @@ impl Pieces {
             return 1;
         }
         self.round_of.clear();
-        let mut used = [0u8; 4];
+        let mut used = [0; 4];
         let mut most = 1;
         for p in &self.list {
             let bank = tag_bank(p.line, tag_banks);
-            self.round_of.push(used[bank].min(Rounds::BITS as u8 - 1));
-            used[bank] = used[bank].saturating_add(1);
+            self.round_of.push(used[bank]);
+            used[bank] += 1;
             most = most.max(used[bank]);
         }
         most.into()
     }
 
-    /// In which cycle of the tag stage line `n` is looked up, as a bit.
-    #[inline(always)]
-    pub fn round(&self, n: usize) -> Rounds {
-        if self.list.len() == 1 { 1 } else { 1 << self.round_of[n] }
-    }
-
     /// Passes through the data banks, after [`Pieces::look_up`].
     ///
-    /// Lines that are looked up in a cycle of which one is `missed` go through the banks together when they are there;
-    /// those of all other cycles do at once. A bank that several lines of a group need takes as many passes.
+    /// When all lines are found they go through the banks at once, else those that are looked up in one cycle. A bank that
+    /// several lines of a group need takes as many passes.
     #[inline]
-    pub fn passes(&mut self, missed: Rounds) -> Passes {
+    pub fn passes(&mut self, all_found: bool) -> Passes {
         if self.list.len() == 1 {
             return Passes { groups: 1, passes: 1 };
         }
-        self.rounds.clear();
-        // Lines of a warp: 32 lanes with four words each at most.
-        let mut hits = [0; 8];
+        self.groups.clear();
         for (p, &round) in self.list.iter().zip(&self.round_of) {
-            if missed >> round & 1 == 0 {
-                count_banks(&mut hits, p.words);
-                continue;
+            let group = if all_found { 0 } else { usize::from(round) };
+            if group >= self.groups.len() {
+                self.groups.resize(group + 1, [0; 8]);
             }
-            if usize::from(round) >= self.rounds.len() {
-                self.rounds.resize(usize::from(round) + 1, [0; 3]);
-            }
-            count_banks(&mut self.rounds[usize::from(round)], p.words);
+            count_banks(&mut self.groups[group], p.words);
         }
-        let together = most_of(&hits);
-        let mut all = Passes { groups: u32::from(together != 0), passes: together };
-        for planes in &self.rounds {
-            let passes = most_of(planes);
-            all.groups += u32::from(passes != 0);
-            all.passes += passes;
-        }
-        all
+        let passes = self.groups.iter().map(most_of).sum();
+        Passes { groups: self.groups.len() as u32, passes }
     }
 }
 
 /// Another line needs some of the banks.
 #[inline(always)]
-fn count_banks<const N: usize>(planes: &mut [u32; N], words: u32) {
+fn count_banks(planes: &mut [u32; 8], words: u32) {
     let mut carry = words;
     for plane in planes {
         (*plane, carry) = (*plane ^ carry, *plane & carry);
+        if carry == 0 {
+            break;
+        }
     }
 }
 
 /// The most lines that need one bank.
 #[inline(always)]
-fn most_of(planes: &[u32]) -> u32 {
+fn most_of(planes: &[u32; 8]) -> u32 {
     let (mut most, mut among) = (0, u32::MAX);
     for (n, plane) in planes.iter().enumerate().rev() {
         if plane & among != 0 {

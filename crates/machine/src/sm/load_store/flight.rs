@@ -1,41 +1,48 @@
 //! What is on its way: requests that left the SM, and the instructions that wait for their answers.
+//!
+//! Entries are small and used again, the last one freed first: many SMs take turns in the host's caches.
 
 use super::Kind;
 use super::coalesce::count;
+use crate::prefetch::prefetch;
 use crate::units::Cycle;
 
 /// End of a list.
 const END: u32 = u32::MAX;
 
+/// No slot of the cache.
+pub const NO_SLOT: u32 = u32::MAX;
+
 /// A request under way. Its number is the request's token.
 #[derive(Clone, Copy)]
 pub struct Flight {
-    /// The line, while the cache has a slot for it.
-    pub line: u64,
+    /// Next request of the same line. While the entry is free: the next free one.
+    pub next: u32,
+    /// The slot of the line when it was asked for, or [`NO_SLOT`].
+    pub slot: u32,
+    /// The first instruction that waits.
+    waiting: u32,
+    /// Those that wait besides: the last of a ring, in the order of coming.
+    others: u32,
     /// Sectors asked for, for the cache's sake: none for stores and for what bypasses it.
     pub sectors: u8,
     /// Sectors that count against the limit.
-    pub held: u8,
-    /// Next request of the same line.
-    pub next: u32,
-    /// Who waits, in the order of coming: first and last link.
-    waiters: u32,
-    last: u32,
+    held: u8,
 }
 
 /// An instruction that waits for answers.
 #[derive(Clone, Copy)]
 pub struct Waiting {
     pub owner: u64,
-    pub kind: Kind,
-    /// Answers that are missing.
-    left: u32,
-    /// Passes through the banks when all is there.
-    pub passes: u32,
-    /// Cycles more that its width takes.
-    pub wide: u32,
-    /// The latest of its parts so far.
+    /// The latest of its parts so far. While the entry is free: the next free one.
     pub at: Cycle,
+    /// Answers that are missing.
+    left: u16,
+    /// Passes through the banks when all is there.
+    pub passes: u16,
+    /// Cycles more that its width takes.
+    pub wide: u16,
+    pub kind: Kind,
 }
 
 #[derive(Clone, Copy)]
@@ -44,22 +51,70 @@ struct Link {
     next: u32,
 }
 
+/// An entry that can be free: then it names the next one that is.
+trait Entry: Copy {
+    fn next_free(&self) -> u32;
+    fn set_free(&mut self, next: u32);
+}
+
+impl Entry for Flight {
+    #[inline(always)]
+    fn next_free(&self) -> u32 {
+        self.next
+    }
+
+    #[inline(always)]
+    fn set_free(&mut self, next: u32) {
+        self.next = next;
+    }
+}
+
+impl Entry for Waiting {
+    #[inline(always)]
+    fn next_free(&self) -> u32 {
+        self.at.0 as u32
+    }
+
+    #[inline(always)]
+    fn set_free(&mut self, next: u32) {
+        self.at = Cycle(next.into());
+    }
+}
+
+impl Entry for Link {
+    #[inline(always)]
+    fn next_free(&self) -> u32 {
+        self.next
+    }
+
+    #[inline(always)]
+    fn set_free(&mut self, next: u32) {
+        self.next = next;
+    }
+}
+
 /// A list of entries that are used again.
 struct Slab<T> {
     all: Vec<T>,
-    free: Vec<u32>,
+    /// The first free entry.
+    free: u32,
+    /// Entries in use.
+    used: u32,
 }
 
-impl<T: Copy> Slab<T> {
+impl<T: Entry> Slab<T> {
     fn new(room: usize) -> Slab<T> {
-        Slab { all: Vec::with_capacity(room), free: Vec::with_capacity(room) }
+        Slab { all: Vec::with_capacity(room), free: END, used: 0 }
     }
 
     #[inline(always)]
     fn put(&mut self, t: T) -> u32 {
-        match self.free.pop() {
-            Some(n) => {
-                self.all[n as usize] = t;
+        self.used += 1;
+        let n = self.free;
+        match self.all.get_mut(n as usize) {
+            Some(entry) => {
+                self.free = entry.next_free();
+                *entry = t;
                 n
             }
             None => {
@@ -71,8 +126,12 @@ impl<T: Copy> Slab<T> {
 
     #[inline(always)]
     fn take(&mut self, n: u32) -> T {
-        self.free.push(n);
-        self.all[n as usize]
+        self.used -= 1;
+        let entry = &mut self.all[n as usize];
+        let t = *entry;
+        entry.set_free(self.free);
+        self.free = n;
+        t
     }
 }
 
@@ -91,7 +150,7 @@ impl Flights {
     pub fn new(room: usize) -> Flights {
         Flights {
             flights: Slab::new(room),
-            links: Slab::new(room),
+            links: Slab::new(0),
             waiting: Slab::new(room),
             sectors: 0,
             lines: 0,
@@ -100,15 +159,24 @@ impl Flights {
 
     /// Nothing is under way.
     pub fn is_empty(&self) -> bool {
-        self.flights.all.len() == self.flights.free.len()
+        self.flights.used == 0
     }
 
-    /// A request leaves; its token.
+    /// A request leaves; its token. `slot`: of the line, where it has one.
     #[inline(always)]
-    pub fn start(&mut self, line: u64, sectors: u8, held: u8, next: u32) -> u32 {
+    pub fn start(&mut self, slot: u32, sectors: u8, held: u8, next: u32) -> u32 {
         self.sectors += count(held);
         self.lines += u32::from(held != 0);
-        self.flights.put(Flight { line, sectors, held, next, waiters: END, last: END })
+        self.flights.put(Flight { next, slot, waiting: END, others: END, sectors, held })
+    }
+
+    /// A request that has not left takes further sectors along.
+    #[inline(always)]
+    pub fn extend(&mut self, token: u32, sectors: u8) {
+        self.sectors += count(sectors);
+        let flight = &mut self.flights.all[token as usize];
+        flight.sectors |= sectors;
+        flight.held |= sectors;
     }
 
     #[inline(always)]
@@ -116,23 +184,43 @@ impl Flights {
         &mut self.flights.all[token as usize]
     }
 
+    /// The answer to `token` will come soon.
+    #[inline(always)]
+    pub fn expect(&self, token: u32) {
+        prefetch(&self.flights.all, token as usize);
+    }
+
+    /// The same, with the request at hand: the slot of its line.
+    #[inline(always)]
+    pub fn expect_waiting(&self, token: u32) -> u32 {
+        self.flights.all.get(token as usize).map_or(NO_SLOT, |flight| {
+            prefetch(&self.waiting.all, flight.waiting as usize);
+            flight.slot
+        })
+    }
+
     /// An instruction that will wait.
     #[inline(always)]
     pub fn open(&mut self, owner: u64, kind: Kind, wide: u32, at: Cycle) -> u32 {
-        self.waiting.put(Waiting { owner, kind, left: 0, passes: 0, wide, at })
+        self.waiting.put(Waiting { owner, at, left: 0, passes: 0, wide: wide as u16, kind })
     }
 
     /// Instruction `w` waits for `token` too.
     #[inline(always)]
     pub fn wait(&mut self, w: u32, token: u32) {
         self.waiting.all[w as usize].left += 1;
-        let link = self.links.put(Link { waiting: w, next: END });
         let flight = &mut self.flights.all[token as usize];
-        match flight.last {
-            END => flight.waiters = link,
-            last => self.links.all[last as usize].next = link,
+        if flight.waiting == END {
+            flight.waiting = w;
+            return;
         }
-        flight.last = link;
+        let link = self.links.put(Link { waiting: w, next: END });
+        let first = match flight.others {
+            END => link,
+            last => std::mem::replace(&mut self.links.all[last as usize].next, link),
+        };
+        self.links.all[link as usize].next = first;
+        flight.others = link;
     }
 
     /// All is asked for: whether anything is missing. `passes`: through the banks when all is there; `at`: when what was
@@ -140,13 +228,24 @@ impl Flights {
     #[inline(always)]
     pub fn close(&mut self, w: u32, passes: u32, at: Cycle) -> bool {
         let waiting = &mut self.waiting.all[w as usize];
-        waiting.passes = passes;
-        waiting.at = waiting.at.later(at);
+        waiting.passes = passes as u16;
         if waiting.left == 0 {
-            self.waiting.free.push(w);
+            self.waiting.take(w);
             return false;
         }
+        waiting.at = waiting.at.later(at);
         true
+    }
+
+    /// An answer for instruction `w` came at `at`; `done` learns of it when it misses nothing any more.
+    #[inline(always)]
+    fn arrive(waiting: &mut Slab<Waiting>, w: u32, at: Cycle, done: &mut impl FnMut(Waiting)) {
+        let entry = &mut waiting.all[w as usize];
+        entry.at = entry.at.later(at);
+        entry.left -= 1;
+        if entry.left == 0 {
+            done(waiting.take(w));
+        }
     }
 
     /// The answer to `token` came; `done` learns of each instruction that misses nothing any more.
@@ -159,17 +258,20 @@ impl Flights {
         let flight = self.flights.take(token);
         self.sectors -= count(flight.held);
         self.lines -= u32::from(flight.held != 0);
-        let mut at_link = flight.waiters;
-        while at_link != END {
-            let link = self.links.take(at_link);
-            let w = &mut self.waiting.all[link.waiting as usize];
-            w.at = w.at.later(at);
-            w.left -= 1;
-            if w.left == 0 {
-                done(*w);
-                self.waiting.free.push(link.waiting);
+        if flight.waiting != END {
+            Flights::arrive(&mut self.waiting, flight.waiting, at, &mut done);
+        }
+        if flight.others != END {
+            let mut next = self.links.all[flight.others as usize].next;
+            loop {
+                let at_link = next;
+                let link = self.links.take(at_link);
+                next = link.next;
+                Flights::arrive(&mut self.waiting, link.waiting, at, &mut done);
+                if at_link == flight.others {
+                    break;
+                }
             }
-            at_link = link.next;
         }
         Some(flight)
     }

@@ -1,12 +1,16 @@
 //! Global and local memory through the first-level cache: lookups, misses, stores, atomics, and the answers.
 
-use super::coalesce::{Modify, Passes, Pieces, Rounds, count, modify};
+use super::coalesce::{Modify, Passes, Pieces, count, modify};
+use super::flight::NO_SLOT;
 use super::l1::NONE;
 use super::{Done, Kind, LoadStore, Operation, Outcome, Path};
 use crate::counters::Counters;
 use crate::ports::{Request, RequestKind, Response};
 use crate::units::{Cycle, SECTOR, Token};
 use isa::field::Cache;
+
+/// Requests that can wait to leave the SM and still take sectors along.
+const LEAVING: usize = 8;
 
 impl LoadStore {
     /// An access to global or local memory that comes to the tags at `at`: when it gets there, and its result. `shared`:
@@ -31,6 +35,7 @@ impl LoadStore {
         if a.local != 0 {
             pieces.local(a, a.local, op.local_base);
         }
+        pieces.list().iter().for_each(|p| self.cache.expect(p.line));
         let tags = pieces.look_up(self.spec.l1.tags_per_cycle);
         let begin = self.tags.serve(at, u64::from(tags));
         counters.l1_requests += 1;
@@ -60,8 +65,9 @@ impl LoadStore {
         let waits = op.kind == Kind::Load;
         let mut waiting = NONE;
         let mut ready = Cycle(0);
-        let mut missed: Rounds = 0;
+        let mut all_found = true;
         for (n, p) in pieces.list().iter().enumerate() {
+            self.look_ahead(pieces, n);
             let is_local = n >= access.locals;
             let sectors = p.sectors();
             count_load(counters, sectors, is_local);
@@ -76,15 +82,14 @@ impl LoadStore {
             let mut chain = NONE;
             if let Some(at) = slot {
                 let s = self.cache.slot(at);
-                let there = sectors & s.valid;
+                let there = sectors & s.valid();
                 ready = ready.later(s.ready(there));
-                let coming = sectors & s.pending & !s.valid;
+                let coming = sectors & s.pending() & !s.valid();
                 missing = sectors & !there & !coming;
                 counters.l1_hits += u64::from(count(there | coming));
                 chain = s.flight;
-                if missing != 0 {
-                    s.pending |= missing;
-                }
+                s.ask(missing);
+                all_found &= coming == 0;
                 if coming != 0 && waits {
                     self.join(op, &mut waiting, wide, coming, chain);
                 }
@@ -92,9 +97,15 @@ impl LoadStore {
             if missing == 0 {
                 continue;
             }
-            missed |= pieces.round(n);
+            all_found = false;
+            if chain != NONE && self.takes_along(chain, missing, looked, out) {
+                if waits {
+                    self.join(op, &mut waiting, wide, missing, chain);
+                }
+                continue;
+            }
             let fills = if slot.is_some() { missing } else { 0 };
-            let token = self.flights.start(p.line, fills, missing, chain);
+            let token = self.flights.start(slot.unwrap_or(NO_SLOT), fills, missing, chain);
             if let Some(at) = slot {
                 self.cache.slot(at).flight = token;
             }
@@ -106,7 +117,7 @@ impl LoadStore {
             }
             self.send(looked, Sent { kind: RequestKind::Load, ..Sent::new(token, p.line, missing) }, out);
         }
-        let passes = count_conflicts(op, pieces.passes(missed), counters);
+        let passes = count_conflicts(op, pieces.passes(all_found), counters);
         if waiting != NONE {
             self.flights.close(waiting, passes, ready.later(access.other));
             return Outcome::Pending;
@@ -118,6 +129,19 @@ impl LoadStore {
         let hit = self.after(through, self.spec.l1.load_latency) + replays;
         let came = ready + u64::from(self.spec.l1.fill_latency);
         Outcome::At(hit.later(came).later(access.other))
+    }
+
+    /// Whether a request for the line has not left yet: it takes further sectors along. (Four warps of an H200 that load
+    /// a sector of a line each, in a row, send about one request.)
+    #[inline]
+    fn takes_along(&mut self, token: u32, sectors: u8, looked: Cycle, out: &mut [Request]) -> bool {
+        let waits = out.iter_mut().rev().take(LEAVING).find(|r| r.token == Token(token));
+        let Some(request) = waits.filter(|r| r.kind == RequestKind::Load && r.at > looked) else {
+            return false;
+        };
+        request.sectors |= sectors;
+        self.flights.extend(token, sectors);
+        true
     }
 
     /// Waits for the requests of `chain` that bring one of the sectors.
@@ -145,6 +169,7 @@ impl LoadStore {
     ) -> Outcome {
         let mut waiting = NONE;
         for (n, p) in pieces.list().iter().enumerate() {
+            self.look_ahead(pieces, n);
             let is_local = n >= access.locals;
             let (sectors, whole) = (p.sectors(), p.whole());
             counters.l1_sectors += u64::from(count(sectors));
@@ -164,8 +189,7 @@ impl LoadStore {
                 }
                 if is_local {
                     // What was never written can be anything, so a written sector is complete.
-                    s.fill(sectors & !s.valid & !s.pending, looked);
-                    s.dirty |= sectors;
+                    self.cache.write(at, sectors, looked);
                     continue;
                 }
                 s.stores += (whole != 0) as u16 + (sectors != whole) as u16;
@@ -179,14 +203,14 @@ impl LoadStore {
                 if part == 0 {
                     continue;
                 }
-                let token = self.flights.start(p.line, fills & part, 0, NONE);
+                let token = self.flights.start(slot.unwrap_or(NO_SLOT), fills & part, 0, NONE);
                 self.flights.wait(waiting, token);
                 let kind = RequestKind::Store;
                 let sent = Sent { kind, is_whole, ..Sent::new(token, p.line, part) };
                 self.send(looked, sent, out);
             }
         }
-        let passes = count_conflicts(op, pieces.passes(Rounds::MAX), counters).max(op.registers);
+        let passes = count_conflicts(op, pieces.passes(false), counters).max(op.registers);
         let through = self.direct(access.begin, passes, Path::Global, op.kind, counters);
         if waiting != NONE && self.flights.close(waiting, 0, access.other) {
             return Outcome::Pending;
@@ -206,16 +230,16 @@ impl LoadStore {
         let mask = op.access.global | op.access.local;
         counters.l1_sectors += u64::from(modify(op.access, mask, pieces, &mut lines));
         let kind = if op.kind == Kind::Atomic { RequestKind::Atomic } else { RequestKind::Reduction };
-        let passes = count_conflicts(op, pieces.passes(Rounds::MAX), counters);
+        let passes = count_conflicts(op, pieces.passes(false), counters);
         let waiting = self.flights.open(op.owner, op.kind, 0, access.other);
         self.direct(access.begin, passes, Path::Global, op.kind, counters);
         for (n, p) in pieces.list().iter().enumerate().take(32) {
+            self.look_ahead(pieces, n);
             let sectors = p.sectors();
             if let Some(at) = self.cache.find(p.line) {
-                let s = self.cache.slot(at);
-                s.valid &= !sectors;
+                self.cache.slot(at).forget(sectors);
             }
-            let token = self.flights.start(p.line, 0, 0, NONE);
+            let token = self.flights.start(NO_SLOT, 0, 0, NONE);
             self.flights.wait(waiting, token);
             let Modify { operations, depth } = lines[n];
             let looked = access.looked(n, self.spec.l1.tags_per_cycle);
@@ -228,6 +252,23 @@ impl LoadStore {
         }
     }
 
+    /// Piece `n` is next: those behind it come nearer.
+    #[inline(always)]
+    fn look_ahead(&self, pieces: &Pieces, n: usize) {
+        if let Some(p) = pieces.list().get(n + 4) {
+            self.cache.expect_slot(p.line);
+        }
+    }
+
+    /// Answers that will come soon, in the order of coming: what they need comes nearer.
+    pub(super) fn prepare<'a>(&self, answers: impl Iterator<Item = &'a Response> + Clone) {
+        answers.clone().for_each(|r| self.flights.expect(r.token.0));
+        for r in answers {
+            let slot = self.flights.expect_waiting(r.token.0);
+            self.cache.expect_at(slot);
+        }
+    }
+
     /// The slot of a line, new if need be; what is thrown out and newer than memory behind goes there.
     #[inline(always)]
     fn line(&mut self, line: u64, looked: Cycle, out: &mut Vec<Request>) -> Option<u32> {
@@ -237,7 +278,7 @@ impl LoadStore {
         }
         let (at, victim) = self.cache.insert(line)?;
         if let Some(v) = victim.filter(|v| v.dirty != 0) {
-            let token = self.flights.start(v.line, 0, 0, NONE);
+            let token = self.flights.start(NO_SLOT, 0, 0, NONE);
             let kind = RequestKind::Store;
             let sent = Sent { kind, is_whole: true, ..Sent::new(token, v.line, v.dirty) };
             self.send(looked, sent, out);
@@ -261,9 +302,9 @@ impl LoadStore {
         let busy = busy.max(l1.request_interval);
         let at = self.leave.serve(looked + u64::from(l1.miss_latency), u64::from(busy));
         if s.kind != RequestKind::Load {
-            // Its data is read from the banks.
-            let cycles = (count(s.sectors) * SECTOR as u32).div_ceil(l1.drain_bytes);
-            self.reads.take_from_global(at, cycles);
+            // Its data is read from the banks as it leaves: what stores and masks take, and the operands of the others.
+            let reads = if s.kind == RequestKind::Store { busy } else { data };
+            self.reads.take_from_global(at, reads);
         }
         out.push(Request {
             at,
@@ -288,18 +329,18 @@ impl LoadStore {
                 Kind::Load | Kind::Atomic => {
                     // Passes of accesses that came before go first.
                     let begin = returns.serve(w.at.later(taken), u64::from(w.passes));
-                    let lost = reads.lost(Path::Global, begin, w.passes);
+                    let lost = reads.lost(Path::Global, begin, w.passes.into());
                     counters.bank_conflicts += u64::from(lost);
                     let through = begin + u64::from(lost);
-                    let replays = (w.passes.max(1) - 1) * spec.replay_latency;
-                    through + u64::from(replays + w.wide + spec.l1.fill_latency)
+                    let replays = u32::from(w.passes.max(1) - 1) * spec.replay_latency;
+                    through + u64::from(replays + u32::from(w.wide) + spec.l1.fill_latency)
                 }
                 _ => w.at,
             };
             done.push(Done { owner: w.owner, at, kind: w.kind });
         });
         let Some(flight) = finished.filter(|f| f.sectors != 0) else { return };
-        let Some(at) = self.cache.find(flight.line) else { return };
+        let Some(at) = self.cache.find_from(flight.slot, r.line) else { return };
         if r.kind == RequestKind::Store {
             let slot = self.cache.slot(at);
             slot.stores = slot.stores.saturating_sub(1);
@@ -307,7 +348,8 @@ impl LoadStore {
         }
         // What comes is written before it can be read, as far from its arrival as a store is from its issue.
         let cycles = (count(flight.sectors) * SECTOR as u32).div_ceil(self.spec.l1.fill_bytes);
-        self.writes.take_from_global(r.at + u64::from(self.spec.address_latency), cycles);
+        let begin = self.fills.serve(r.at + u64::from(self.spec.address_latency), u64::from(cycles));
+        self.writes.take_from_global(begin, cycles);
         // The line may have been dropped and asked for again since: then this answer is not its.
         let token = r.token.0;
         let mut before = NONE;
@@ -320,7 +362,6 @@ impl LoadStore {
             return;
         }
         let slot = self.cache.slot(at);
-        slot.pending &= !flight.sectors;
         slot.fill(flight.sectors, r.at);
         match before {
             NONE => slot.flight = flight.next,

@@ -1,98 +1,150 @@
 //! Tags of the first-level cache: sectored lines of 128 bytes, found by a hash, replaced by least recent use in a set.
 //!
 //! A line's tag is there from the moment it is asked for, so a second access to a sector on its way is a hit that waits.
+//!
+//! Sets have more ways than can be looked through, so lines are found in a table of their own, and the order of use is
+//! kept lazily: a use stamps the line and nothing else, and whoever looks for the oldest line puts those that were used
+//! since back in their new places. A lookup so touches little memory: many SMs take turns in the host's caches.
 
-use crate::units::{Cycle, LINE, SECTORS};
+use crate::prefetch::prefetch;
+use crate::units::{Cycle, LINE};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
-/// No slot, no flight.
+/// No flight.
 pub const NONE: u32 = u32::MAX;
-const NO_SLOT: u32 = NONE;
+
+/// Sectors that loads can read, now or at `ready`, as a shift in a line's state.
+const VALID: u32 = 0;
+/// Sectors asked for and not answered, as a shift.
+const PENDING: u32 = 4;
+/// Sectors newer than memory behind: local memory only, as a shift.
+const DIRTY: u32 = 8;
 
 /// One line.
 #[derive(Clone, Copy)]
 pub struct Slot {
     pub line: u64,
-    /// When each of its sectors came, or will come.
-    pub ready: [Cycle; SECTORS as usize],
+    /// When the last of its sectors came.
+    ready: Cycle,
+    /// Its last use, a count and not a time.
+    used: u64,
     /// First of the requests that are on their way for it, or [`NONE`].
     pub flight: u32,
-    /// Sectors that loads can read, now or at `ready`.
-    pub valid: u8,
-    /// Sectors asked for and not answered.
-    pub pending: u8,
-    /// Sectors newer than memory behind: local memory only.
-    pub dirty: u8,
+    state: u16,
     /// Store requests for it on their way: the line is known meanwhile, though nothing can be read from it.
     pub stores: u16,
-    older: u32,
-    newer: u32,
-    chain: u32,
 }
 
-const EMPTY: Slot = Slot {
-    line: 0,
-    ready: [Cycle(0); SECTORS as usize],
-    flight: NONE,
-    valid: 0,
-    pending: 0,
-    dirty: 0,
-    stores: 0,
-    older: NO_SLOT,
-    newer: NO_SLOT,
-    chain: NO_SLOT,
-};
-
 impl Slot {
+    #[inline(always)]
+    fn sectors(&self, what: u32) -> u8 {
+        (self.state >> what) as u8 & 15
+    }
+
+    #[inline(always)]
+    fn set(&mut self, what: u32, sectors: u8) {
+        self.state |= u16::from(sectors & 15) << what;
+    }
+
+    #[inline(always)]
+    fn clear(&mut self, what: u32, sectors: u8) {
+        self.state &= !(u16::from(sectors & 15) << what);
+    }
+
+    #[inline(always)]
+    pub fn valid(&self) -> u8 {
+        self.sectors(VALID)
+    }
+
+    #[inline(always)]
+    pub fn pending(&self) -> u8 {
+        self.sectors(PENDING)
+    }
+
+    /// These sectors are asked for.
+    #[inline(always)]
+    pub fn ask(&mut self, sectors: u8) {
+        self.set(PENDING, sectors);
+    }
+
+    /// Memory behind changes these sectors.
+    #[inline(always)]
+    pub fn forget(&mut self, sectors: u8) {
+        self.clear(VALID, sectors);
+    }
+
     /// A store to the line finds it.
     #[inline(always)]
     pub fn is_known(&self) -> bool {
-        self.valid | self.pending != 0 || self.stores != 0
+        self.valid() | self.pending() != 0 || self.stores != 0
     }
 
-    /// When all of these sectors are there.
+    /// When all of these sectors, which are here, are there.
     #[inline(always)]
     pub fn ready(&self, sectors: u8) -> Cycle {
-        let mut at = Cycle(0);
-        for (n, &ready) in self.ready.iter().enumerate() {
-            if sectors >> n & 1 != 0 {
-                at = at.later(ready);
-            }
-        }
-        at
+        if sectors != 0 { self.ready } else { Cycle(0) }
     }
 
     /// These sectors come at `at`.
     #[inline(always)]
     pub fn fill(&mut self, sectors: u8, at: Cycle) {
-        self.valid |= sectors;
-        for (n, ready) in self.ready.iter_mut().enumerate() {
-            if sectors >> n & 1 != 0 {
-                *ready = at;
-            }
+        if sectors != 0 {
+            self.clear(PENDING, sectors);
+            self.set(VALID, sectors);
+            self.ready = self.ready.later(at);
         }
     }
 }
 
-/// Ends of a set's order of use.
-#[derive(Clone, Copy)]
+/// The lines of a set in the order in which they give way. An entry is a use and the slot used: the slot's last use when
+/// the entry was made, and no later than that of any entry made since.
 struct Set {
-    oldest: u32,
-    newest: u32,
-    used: u32,
+    /// Lines as they came in.
+    queue: VecDeque<u64>,
+    /// Lines that were used again by the time that their turn came.
+    again: BinaryHeap<Reverse<u64>>,
+}
+
+/// Bits of an entry that name the slot.
+const SLOT_BITS: u32 = 16;
+
+impl Set {
+    #[inline(always)]
+    fn lines(&self) -> usize {
+        self.queue.len() + self.again.len()
+    }
+
+    /// Takes out the entry that is first in the order.
+    #[inline(always)]
+    fn first(&mut self) -> Option<u64> {
+        match (self.queue.front(), self.again.peek()) {
+            (Some(&a), Some(&Reverse(b))) if b < a => self.again.pop().map(|Reverse(entry)| entry),
+            (None, _) => self.again.pop().map(|Reverse(entry)| entry),
+            _ => self.queue.pop_front(),
+        }
+    }
 }
 
 /// The tags.
 pub struct Tags {
     slots: Vec<Slot>,
-    /// First slot of each hash chain.
-    buckets: Box<[u32]>,
+    /// Places of lines, open addressing: upper half of an entry the first bits of the line's hash, lower half its slot.
+    table: Box<[u32]>,
     sets: Box<[Set]>,
-    /// Slots not in use; those never used come after.
-    free: Vec<u32>,
     ways: u32,
-    /// Takes the bucket from a hash.
+    /// Takes the place in the table from the bits of the hash that entries have.
     shift: u32,
+    /// Counts uses.
+    clock: u64,
+    /// Lines newer than memory behind may be here.
+    written: bool,
+    /// For [`Tags::oldest`]: lines that cannot give way now.
+    aside: Vec<u64>,
 }
+
+/// No line's entry: slots have lower numbers.
+const EMPTY: u32 = u32::MAX;
 
 /// What making room for a line threw out.
 pub struct Victim {
@@ -112,15 +164,18 @@ impl Tags {
         let sets = sets.next_power_of_two();
         let lines = bytes / LINE as u32;
         let ways = (lines / sets).max(u32::from(lines > 0));
-        let buckets = (lines * 2).next_power_of_two().max(2);
-        let set = Set { oldest: NO_SLOT, newest: NO_SLOT, used: 0 };
+        // Half of it stays empty, so that lookups end soon. Entries have 16 bits for a hash and 16 for a slot.
+        let places = (ways * sets * 2).next_power_of_two().clamp(16, 1 << 16);
+        debug_assert!(ways * sets < places, "the configuration limits the cache's size");
         Tags {
             slots: Vec::new(),
-            buckets: vec![NO_SLOT; buckets as usize].into_boxed_slice(),
-            sets: vec![set; sets as usize].into_boxed_slice(),
-            free: Vec::new(),
+            table: vec![EMPTY; places as usize].into_boxed_slice(),
+            sets: (0..sets).map(|_| Set { queue: VecDeque::new(), again: BinaryHeap::new() }).collect(),
             ways,
-            shift: 64 - buckets.trailing_zeros(),
+            shift: 16 - places.trailing_zeros(),
+            clock: 0,
+            written: false,
+            aside: Vec::new(),
         }
     }
 
@@ -129,9 +184,10 @@ impl Tags {
         (line / LINE).wrapping_mul(0x9E37_79B9_7F4A_7C15)
     }
 
+    /// The bits of a line's hash that its entry has.
     #[inline(always)]
-    fn bucket(&self, line: u64) -> usize {
-        (Tags::hash(line) >> self.shift) as usize
+    fn mark(line: u64) -> u32 {
+        (Tags::hash(line) >> 48) as u32
     }
 
     /// The set of a line. Within 256 KB lines are spread unevenly, so that sets overflow one after the other as a
@@ -149,15 +205,48 @@ impl Tags {
     /// The slot of a line that is there.
     #[inline(always)]
     pub fn find(&self, line: u64) -> Option<u32> {
-        let mut at = self.buckets[self.bucket(line)];
-        while at != NO_SLOT {
-            let slot = &self.slots[at as usize];
-            if slot.line == line {
-                return Some(at);
+        let mark = Tags::mark(line);
+        let mask = self.table.len() - 1;
+        let mut place = (mark >> self.shift) as usize;
+        loop {
+            let entry = self.table[place & mask];
+            if entry == EMPTY {
+                return None;
             }
-            at = slot.chain;
+            let slot = entry & 0xffff;
+            if entry >> 16 == mark && self.slots[slot as usize].line == line {
+                return Some(slot);
+            }
+            place += 1;
         }
-        None
+    }
+
+    /// As [`find`](Tags::find), where the line was before.
+    #[inline(always)]
+    pub fn find_from(&self, before: u32, line: u64) -> Option<u32> {
+        match self.slots.get(before as usize) {
+            Some(slot) if slot.line == line => Some(before),
+            _ => self.find(line),
+        }
+    }
+
+    /// A line will be looked up soon.
+    #[inline(always)]
+    pub fn expect(&self, line: u64) {
+        prefetch(&self.table, (Tags::mark(line) >> self.shift) as usize);
+    }
+
+    /// The same, with the table's entry at hand.
+    #[inline(always)]
+    pub fn expect_slot(&self, line: u64) {
+        let entry = self.table[(Tags::mark(line) >> self.shift) as usize & (self.table.len() - 1)];
+        self.expect_at(entry & 0xffff);
+    }
+
+    /// A slot will be used soon.
+    #[inline(always)]
+    pub fn expect_at(&self, at: u32) {
+        prefetch(&self.slots, at as usize);
     }
 
     #[inline(always)]
@@ -168,36 +257,39 @@ impl Tags {
     /// Marks a line as used last.
     #[inline(always)]
     pub fn touch(&mut self, at: u32) {
-        if self.slots[at as usize].newer != NO_SLOT {
-            let set = self.set(self.slots[at as usize].line);
-            self.unlink(set, at);
-            self.append(set, at);
-        }
+        self.clock += 1;
+        self.slots[at as usize].used = self.clock;
     }
 
+    /// Sectors of local memory are written; those that were not on their way come at `at`.
     #[inline(always)]
-    fn unlink(&mut self, set: usize, at: u32) {
-        let Slot { older, newer, .. } = self.slots[at as usize];
-        match older {
-            NO_SLOT => self.sets[set].oldest = newer,
-            o => self.slots[o as usize].newer = newer,
-        }
-        match newer {
-            NO_SLOT => self.sets[set].newest = older,
-            n => self.slots[n as usize].older = older,
-        }
-    }
-
-    #[inline(always)]
-    fn append(&mut self, set: usize, at: u32) {
-        let last = self.sets[set].newest;
+    pub fn write(&mut self, at: u32, sectors: u8, cycle: Cycle) {
+        self.written = true;
         let slot = &mut self.slots[at as usize];
-        (slot.older, slot.newer) = (last, NO_SLOT);
-        match last {
-            NO_SLOT => self.sets[set].oldest = at,
-            l => self.slots[l as usize].newer = at,
+        slot.fill(sectors & !slot.valid() & !slot.pending(), cycle);
+        slot.set(DIRTY, sectors);
+    }
+
+    /// Takes the line that was not used for longest out of its set's order, but none that waits for an answer.
+    #[inline(always)]
+    fn oldest(&mut self, set: usize) -> Option<u32> {
+        let set = &mut self.sets[set];
+        let mut found = None;
+        while let Some(entry) = set.first() {
+            let at = entry as u32 & ((1 << SLOT_BITS) - 1);
+            let slot = &self.slots[at as usize];
+            let now = slot.used << SLOT_BITS | u64::from(at);
+            if now != entry {
+                set.again.push(Reverse(now));
+            } else if slot.pending() != 0 {
+                self.aside.push(entry);
+            } else {
+                found = Some(at);
+                break;
+            }
         }
-        self.sets[set].newest = at;
+        set.again.extend(self.aside.drain(..).map(Reverse));
+        found
     }
 
     /// A slot for a line that is not there, without sectors; None if every line of the set waits for an answer.
@@ -205,78 +297,180 @@ impl Tags {
     pub fn insert(&mut self, line: u64) -> Option<(u32, Option<Victim>)> {
         let set = self.set(line);
         let mut victim = None;
-        let at = if self.sets[set].used < self.ways {
-            self.sets[set].used += 1;
-            match self.free.pop() {
-                Some(at) => at,
-                None => {
-                    self.slots.push(EMPTY);
-                    self.slots.len() as u32 - 1
-                }
-            }
+        let at = if self.sets[set].lines() < self.ways as usize {
+            self.slots.len() as u32
         } else {
-            let mut at = self.sets[set].oldest;
-            while at != NO_SLOT && self.slots[at as usize].pending != 0 {
-                at = self.slots[at as usize].newer;
-            }
-            if at == NO_SLOT {
-                return None;
-            }
+            let at = self.oldest(set)?;
             let old = self.slots[at as usize];
-            victim = Some(Victim { line: old.line, dirty: old.dirty });
-            self.unlink(set, at);
-            self.unchain(at);
+            victim = Some(Victim { line: old.line, dirty: old.sectors(DIRTY) });
+            self.unlist(at, old.line);
             at
         };
-        let bucket = self.bucket(line);
-        self.slots[at as usize] = Slot { line, chain: self.buckets[bucket], ..EMPTY };
-        self.buckets[bucket] = at;
-        self.append(set, at);
+        self.clock += 1;
+        let slot = Slot { line, ready: Cycle(0), used: self.clock, flight: NONE, state: 0, stores: 0 };
+        self.put(set, at, slot);
         Some((at, victim))
     }
 
-    fn unchain(&mut self, at: u32) {
-        let Slot { line, chain, .. } = self.slots[at as usize];
-        let bucket = self.bucket(line);
-        if self.buckets[bucket] == at {
-            self.buckets[bucket] = chain;
-            return;
-        }
-        let mut before = self.buckets[bucket];
-        while before != NO_SLOT {
-            let next = self.slots[before as usize].chain;
-            if next == at {
-                self.slots[before as usize].chain = chain;
-                return;
-            }
-            before = next;
+    /// Puts a line that is used last into a slot, the next new one or one that was left.
+    #[inline(always)]
+    fn put(&mut self, set: usize, at: u32, slot: Slot) {
+        self.list(at, slot.line);
+        self.sets[set].queue.push_back(slot.used << SLOT_BITS | u64::from(at));
+        match self.slots.get_mut(at as usize) {
+            Some(old) => *old = slot,
+            None => self.slots.push(slot),
         }
     }
 
-    /// Drops a line.
-    fn remove(&mut self, at: u32) {
-        let set = self.set(self.slots[at as usize].line);
-        self.unlink(set, at);
-        self.unchain(at);
-        self.sets[set].used -= 1;
-        self.slots[at as usize] = EMPTY;
-        self.free.push(at);
+    /// Enters a line in the table.
+    #[inline(always)]
+    fn list(&mut self, at: u32, line: u64) {
+        let mark = Tags::mark(line);
+        let mask = self.table.len() - 1;
+        let mut place = (mark >> self.shift) as usize;
+        while self.table[place & mask] != EMPTY {
+            place += 1;
+        }
+        self.table[place & mask] = mark << 16 | at;
+    }
+
+    /// Takes a line out of the table. Entries behind it move up where they would not be found any more.
+    #[inline(always)]
+    fn unlist(&mut self, at: u32, line: u64) {
+        let mark = Tags::mark(line);
+        let mask = self.table.len() - 1;
+        let mut hole = (mark >> self.shift) as usize;
+        let wanted = mark << 16 | at;
+        while self.table[hole & mask] != wanted {
+            hole += 1;
+        }
+        let mut place = hole;
+        loop {
+            place += 1;
+            let entry = self.table[place & mask];
+            if entry == EMPTY {
+                break;
+            }
+            // How far it is from where its search begins.
+            let home = (entry >> 16 >> self.shift) as usize;
+            let distance = place.wrapping_sub(home) & mask;
+            if distance >= place - hole {
+                self.table[hole & mask] = entry;
+                hole = place;
+            }
+        }
+        self.table[hole & mask] = EMPTY;
     }
 
     /// Drops all lines that memory behind has as new.
     pub fn invalidate(&mut self) {
-        for set in 0..self.sets.len() {
-            let mut at = self.sets[set].oldest;
-            while at != NO_SLOT {
-                let next = self.slots[at as usize].newer;
-                if self.slots[at as usize].dirty == 0 {
-                    self.remove(at);
-                } else {
-                    let slot = &mut self.slots[at as usize];
-                    (slot.valid, slot.pending, slot.flight) = (slot.dirty, 0, NONE);
+        if self.slots.is_empty() {
+            return;
+        }
+        self.table.fill(EMPTY);
+        for set in &mut self.sets {
+            set.queue.clear();
+            set.again.clear();
+        }
+        let mut slots = std::mem::take(&mut self.slots);
+        if std::mem::take(&mut self.written) {
+            slots.retain(|slot| slot.sectors(DIRTY) != 0);
+            slots.sort_unstable_by_key(|slot| slot.used);
+            for mut slot in slots {
+                self.written = true;
+                let dirty = slot.sectors(DIRTY);
+                slot.state = u16::from(dirty) << VALID | u16::from(dirty) << DIRTY;
+                slot.flight = NONE;
+                let set = self.set(slot.line);
+                self.put(set, self.slots.len() as u32, slot);
+            }
+        } else {
+            slots.clear();
+            self.slots = slots;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The lines of a set in the order of use, oldest first: what the tags must be like.
+    #[derive(Default)]
+    struct Model {
+        lines: Vec<(u64, bool)>,
+    }
+
+    proptest! {
+        #[test]
+        fn the_least_recently_used_line_gives_way(
+            uses in prop::collection::vec((0u64..40, 0u8..10), 1..400),
+        ) {
+            // One set of 12 lines.
+            let mut tags = Tags::new(12 * LINE as u32, 1);
+            let mut model = Model::default();
+            for (n, action) in uses {
+                let line = n * LINE;
+                match (tags.find(line), action) {
+                    (Some(at), 0..5) => {
+                        tags.touch(at);
+                        let place = model.lines.iter().position(|l| l.0 == line).expect("it is there");
+                        let entry = model.lines.remove(place);
+                        model.lines.push(entry);
+                    }
+                    (Some(at), _) => {
+                        // It is asked for, or the answer comes.
+                        let entry = model.lines.iter_mut().find(|l| l.0 == line).expect("it is there");
+                        entry.1 = !entry.1;
+                        let slot = tags.slot(at);
+                        if entry.1 { slot.ask(1) } else { slot.fill(1, Cycle(1)) }
+                    }
+                    (None, 9) => {
+                        tags.invalidate();
+                        model.lines.clear();
+                    }
+                    (None, _) => {
+                        let given = tags.insert(line);
+                        if model.lines.len() < 12 {
+                            prop_assert!(matches!(given, Some((_, None))));
+                        } else {
+                            let oldest = model.lines.iter().position(|l| !l.1);
+                            let gone = oldest.map(|place| model.lines.remove(place).0);
+                            prop_assert_eq!(given.and_then(|g| g.1).map(|v| v.line), gone);
+                        }
+                        if model.lines.len() < 12 {
+                            model.lines.push((line, false));
+                        }
+                    }
                 }
-                at = next;
+                for n in 0..40 {
+                    let there = model.lines.iter().any(|l| l.0 == n * LINE);
+                    prop_assert_eq!(tags.find(n * LINE).is_some(), there);
+                }
             }
         }
+    }
+
+    #[test]
+    fn written_lines_survive_in_their_order() {
+        let mut tags = Tags::new(4 * LINE as u32, 1);
+        for n in 0..4u64 {
+            let (at, _) = tags.insert(n * LINE).expect("there is room");
+            if n != 1 {
+                tags.write(at, 0b11, Cycle(5));
+            }
+        }
+        let first = tags.find(0).expect("it is there");
+        tags.touch(first);
+        tags.invalidate();
+        assert!(tags.find(LINE).is_none());
+        assert!(tags.insert(10 * LINE).is_some_and(|(_, victim)| victim.is_none()));
+        let victims: Vec<u64> = (11..14)
+            .map(|n| tags.insert(n * LINE).and_then(|(_, v)| v).expect("one gives way"))
+            .map(|v| v.line / LINE * 16 + u64::from(v.dirty))
+            .collect();
+        assert_eq!(victims, [2 * 16 + 3, 3 * 16 + 3, 3]);
     }
 }

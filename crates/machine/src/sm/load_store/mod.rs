@@ -133,6 +133,9 @@ pub struct LoadStore {
     /// Who else reads the banks, and writes them.
     reads: BankPort,
     writes: BankPort,
+    /// Special registers, and data from memory on its way into the banks.
+    specials: Line,
+    fills: Line,
     cache: Tags,
     /// Lines that can be on their way at a time.
     miss_lines: u32,
@@ -169,6 +172,8 @@ impl LoadStore {
             returns: Line::default(),
             reads: BankPort::new(),
             writes: BankPort::new(),
+            specials: Line::default(),
+            fills: Line::default(),
             cache,
             flights: Flights::new(warps as usize * 4),
             pieces: Pieces::default(),
@@ -282,11 +287,14 @@ impl LoadStore {
         begin + u64::from(lost)
     }
 
-    /// A special register is read at `now`: it comes by the port that reads the banks.
+    /// A special register is read at `now`: it comes by the port that reads the banks. How long it waits for those before.
     #[inline]
-    pub fn read_special(&mut self, now: Cycle) {
+    pub fn read_special(&mut self, now: Cycle) -> u64 {
         self.reads.advance(now);
-        self.reads.take_from_all(now + u64::from(self.spec.address_latency), self.spec.special_cycles);
+        let at = now + u64::from(self.spec.address_latency);
+        let begin = self.specials.serve(at, u64::from(self.spec.special_cycles));
+        self.reads.take_from_all(begin, self.spec.special_cycles);
+        begin - at
     }
 
     /// A constant load of so many places issues at `now`: it comes by the port that writes the banks.
@@ -324,6 +332,12 @@ impl LoadStore {
             _ => self.after(begin, latency),
         };
         (begin, ready)
+    }
+
+    /// Tells of answers that will come soon, in the order of their cycles, so that the host fetches what they need.
+    #[inline]
+    pub fn expect<'a>(&self, answers: impl Iterator<Item = &'a Response> + Clone) {
+        self.prepare(answers);
     }
 
     /// Takes an answer from memory; what is complete with it goes to `done`.
