@@ -6,6 +6,8 @@ mod compile;
 mod config;
 mod disasm;
 mod explain;
+mod launching;
+mod profile;
 mod render;
 mod report;
 mod run;
@@ -29,6 +31,8 @@ struct Arguments {
 enum Command {
     /// Run the kernels of a launch file and show their results and where their cycles went.
     Run(run::Arguments),
+    /// Run the kernels of a launch file and show, line by line, what their warps waited for.
+    Profile(profile::Arguments),
     /// Compile PTX to a program image, or show a stage of the way there.
     Compile(compile::Arguments),
     /// Show the machine code of a program image.
@@ -62,6 +66,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let ended = match arguments.command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Profile(arguments) => profile::run(&arguments),
         Command::Compile(arguments) => compile::run(&arguments),
         Command::Disasm(arguments) => disasm::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),

@@ -16,6 +16,18 @@ pub fn colour() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
 }
 
+/// Whether standard output wants colours.
+pub fn colour_output() -> bool {
+    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+}
+
+/// Columns of the terminal, where it is known.
+pub fn width() -> usize {
+    let told = std::env::var("COLUMNS").ok().and_then(|n| n.parse().ok());
+    let asked = || std::io::stdout().is_terminal().then(|| usize::from(console::Term::stdout().size().1));
+    told.or_else(asked).unwrap_or(120).clamp(60, 240)
+}
+
 pub fn problems(problems: &Problems, colour: bool) -> String {
     let mut out: String = problems.0.iter().map(|p| problem(p, colour)).collect();
     let errors = problems.0.iter().filter(|p| p.severity == Severity::Error).count();

@@ -3,19 +3,7 @@
 use driver::digest::Digest;
 use driver::element::Element;
 use serde_json::{Value, json};
-
-/// `1234567` as `1,234,567`.
-pub fn thousands(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(c);
-    }
-    out
-}
+pub use trace::metric::thousands;
 
 /// A buffer's summary in two lines.
 pub fn summary(name: &str, element: Element, digest: &Digest) -> String {
@@ -61,8 +49,6 @@ mod tests {
 
     #[test]
     fn summaries_are_short() {
-        assert_eq!(thousands(1_234_567), "1,234,567");
-        assert_eq!(thousands(12), "12");
         let mut digester = Digester::new(Element::I32);
         digester.update(&(1..=10i32).flat_map(i32::to_le_bytes).collect::<Vec<u8>>());
         let text = summary("out", Element::I32, &digester.finish());

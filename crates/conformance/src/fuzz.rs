@@ -30,6 +30,40 @@ pub fn image(bytes: &[u8]) {
     }
 }
 
+/// Trace bytes, as they are and with checksums made right: what can be read is shown in every form.
+pub fn trace(bytes: &[u8]) {
+    for bytes in [bytes.to_vec(), signed_chunks(bytes)] {
+        let Ok(launches) = ::trace::file::read(&bytes) else { continue };
+        for launch in &launches {
+            let p = &launch.profile;
+            let style = ::trace::export::text::Style { width: 100, colour: true, lines: 5 };
+            let _ = ::trace::export::text::view(p, style);
+            let _ = ::trace::export::html::page("fuzz", &[(p, Some(p))]);
+            let _ = ::trace::export::perfetto::trace(p);
+            let _ = ::trace::export::pprof::file(p);
+            let _ = ::trace::export::flamegraph::svg(p);
+            let _ = ::trace::export::csv::table(p);
+            let _ = ::trace::export::json::value(p);
+        }
+    }
+}
+
+/// The chunks of a trace with their checksums made right, as far as their lengths are.
+fn signed_chunks(bytes: &[u8]) -> Vec<u8> {
+    let mut out = bytes.to_vec();
+    let mut at = 8;
+    while let Some(head) = out.get(at..at + 16) {
+        let length = u64::from_le_bytes([4, 5, 6, 7, 8, 9, 10, 11].map(|n| head[n])) as usize;
+        let Some(body) = at.checked_add(16).and_then(|from| out.get(from..from.checked_add(length)?)) else {
+            break;
+        };
+        let sum = body.iter().fold(0x811c_9dc5u32, |h, &b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
+        out[at + 12..at + 16].copy_from_slice(&sum.to_le_bytes());
+        at += 16 + length;
+    }
+    out
+}
+
 fn signed(bytes: &[u8]) -> Vec<u8> {
     let mut out = bytes.to_vec();
     if let Some((header, body)) = out.split_at_mut_checked(20) {

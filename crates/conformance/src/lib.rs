@@ -5,6 +5,7 @@
 //! | [`vectors`] | single instructions on seeded operands ([`inputs`]) |
 //! | [`kernels`] | whole launches, compared by SHA-256 |
 //! | [`timed`], [`timing`], [`counters`], [`stalls`] | the same on the timed machine: cycles, counters and stall reasons beside a real GPU's ([`truth`]) |
+//! | [`profile`] | the same by source line: distances to a real GPU's samples |
 //! | [`micro`] | microbenchmarks whose values on a real GPU are known |
 //! | [`timed_bench`] | how fast the timed machine runs |
 //! | [`docs`] | the pages made of all that |
@@ -26,6 +27,7 @@ pub mod inputs;
 pub mod kernels;
 pub mod levels;
 pub mod micro;
+pub mod profile;
 pub mod stalls;
 pub mod timed;
 pub mod timed_bench;

@@ -48,6 +48,9 @@ enum Command {
         /// Compare results alone.
         #[arg(long)]
         functional: bool,
+        /// Compare profiles too: the GPU's samples by line and reason beside ours and those that know nothing.
+        #[arg(long, conflicts_with = "functional")]
+        profile: bool,
     },
     /// Compare the counters of every launch, cold caches, with those of the GPU.
     Counters {
@@ -193,6 +196,9 @@ impl Level {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Vectors { directory, filter, json } => run_vectors(directory, filter, json),
+        Command::Kernels { selection, machine, profile: true, .. } => {
+            timed_commands::profile(&selection, &machine)
+        }
         Command::Kernels { selection, machine, functional, .. } => {
             let timed = (!functional).then_some(&machine);
             timed_commands::kernels(&selection, timed, machine.threads)

@@ -2,7 +2,7 @@
 
 use crate::kernels::{self, Kernel, Outcome};
 use crate::truth::Truth;
-use crate::{counters, stalls, timing};
+use crate::{counters, profile, stalls, timing};
 use driver::launch_file::{Arg, LaunchFile};
 use driver::{Device, Dim, Module, Session};
 use machine::ppu::{Ppu, RunOptions};
@@ -17,6 +17,8 @@ pub struct Run {
     pub cycles: u64,
     pub counters: Counters,
     pub stalls: StallCycles,
+    /// The same by source line.
+    pub lines: profile::Lines,
     /// Warp slots of an SM.
     pub slots: u32,
     /// Cycles of a model that knows no mechanism.
@@ -35,6 +37,10 @@ impl Run {
         self.cycles += other.cycles;
         self.counters.add(&other.counters);
         self.stalls.iter_mut().zip(&other.stalls).for_each(|(sum, n)| *sum += n);
+        for (line, row) in &other.lines {
+            let sum = self.lines.entry(line.clone()).or_insert([0; STALLS]);
+            sum.iter_mut().zip(row).for_each(|(sum, n)| *sum += n);
+        }
         self.trivial += other.trivial;
     }
 
@@ -49,6 +55,10 @@ impl Run {
 
     pub fn stalls(&self, kernel: &Kernel, results: &Value) -> Option<stalls::Row> {
         stalls::Row::new(&kernel.name, &self.stalls, Truth::of(results, &kernel.name))
+    }
+
+    pub fn profile(&self, kernel: &Kernel, results: &Value) -> Option<profile::Row> {
+        profile::Row::new(&kernel.name, &self.lines, Truth::of(results, &kernel.name))
     }
 }
 
@@ -108,11 +118,14 @@ impl Machine {
         for at in &timed.stalls {
             stalls.iter_mut().zip(at).for_each(|(sum, n)| *sum += n);
         }
+        let mut lines = profile::Lines::new();
+        profile::add_lines(&mut lines, module.image(), &timed.stalls);
         let trivial = timing::Trivial::of(self.config());
         Ok(Run {
             cycles: timed.cycles,
             counters: timed.counters,
             stalls,
+            lines,
             slots: self.config().sm.warps,
             trivial: trivial.cycles(timed.counters.warp_instructions as f64, 0.0),
         })

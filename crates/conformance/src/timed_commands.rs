@@ -1,7 +1,7 @@
 //! Commands of the tool that need the timed machine: `kernels`, `counters`, `stalls`, `micro`, `bench --timed`, `docs`.
 
 use conformance::kernels::{self, Kernel, Outcome};
-use conformance::{counters, docs, micro, stalls, timed, timed_bench, timing};
+use conformance::{counters, docs, micro, profile, stalls, timed, timed_bench, timing};
 use machine::Config;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -129,6 +129,38 @@ pub fn counters(selection: &Selection, machine: &Machine) -> Result<bool, String
         false => print!("{}", counters::table(&rows)),
     }
     Ok(true)
+}
+
+/// Distances of our profiles to the GPU's samples.
+pub fn profile(selection: &Selection, machine: &Machine) -> Result<bool, String> {
+    let (list, expected) = selection.load()?;
+    let config = machine.load()?;
+    let mut rows = Vec::new();
+    let mut matching = 0;
+    if !selection.json {
+        println!("{:<10}{}", "results", profile::head());
+    }
+    timed::run_all(&list, &expected, &config, machine.threads, |kernel, outcome, run| {
+        matching += usize::from(outcome == Outcome::Match);
+        let row = run.and_then(|run| run.profile(kernel, &expected));
+        let (word, why) = outcome.words();
+        if !selection.json {
+            match &row {
+                Some(row) => print!("{word:<10}{}\n{}", row.line(), row.detail()),
+                None => println!("{word:<10}{}{}{why}", kernel.name, if why.is_empty() { "" } else { ": " }),
+            }
+        }
+        rows.extend(row);
+    });
+    let summary = profile::Summary::new(&rows);
+    match selection.json {
+        true => println!(
+            "{:#}",
+            json!({ "summary": summary.text(), "kernels": rows.iter().map(profile::Row::json).collect::<Vec<_>>() })
+        ),
+        false => println!("{}", summary.text()),
+    }
+    Ok(matching == list.len())
 }
 
 pub fn stalls(selection: &Selection, machine: &Machine) -> Result<bool, String> {

@@ -1,6 +1,7 @@
 //! What a real GPU did with a kernel: the rows of `h200.json` by the names that Nsight Compute gives its counters.
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// One kernel's measurements.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +37,18 @@ impl<'a> Truth<'a> {
         let table = self.row["stalls"].as_object()?;
         Some(table.iter().filter_map(|(name, n)| Some((name.as_str(), n.as_f64()?))).collect())
     }
+
+    /// Samples by source line (`file:line`) and what warps waited for there.
+    pub fn lines(&self) -> Option<BTreeMap<(&'a str, &'a str), f64>> {
+        let table = self.row["lines"].as_object()?;
+        let mut samples = BTreeMap::new();
+        for (line, row) in table {
+            for (reason, n) in row.as_object()?.iter().filter(|(name, _)| *name != "inst") {
+                samples.insert((line.as_str(), reason.as_str()), n.as_f64()?);
+            }
+        }
+        Some(samples)
+    }
 }
 
 #[cfg(test)]
@@ -45,11 +58,13 @@ mod tests {
 
     #[test]
     fn rows_are_read_by_name() {
-        let table =
-            json!({ "k": { "cycles": [10.0, 20.0], "metrics": { "m": 3.0 }, "stalls": { "wait": 2 } } });
+        let table = json!({ "k": { "cycles": [10.0, 20.0], "metrics": { "m": 3.0 }, "stalls": { "wait": 2 },
+                "lines": { "k.cu:3": { "inst": 9, "wait": 2 } } } });
         let truth = Truth::of(&table, "k");
         assert_eq!((truth.cycles(), truth.metric("m"), truth.metric("n")), (Some(15.0), Some(3.0), None));
         assert_eq!(truth.stalls(), Some(vec![("wait", 2.0)]));
+        assert_eq!(truth.lines(), Some(BTreeMap::from([(("k.cu:3", "wait"), 2.0)])));
         assert_eq!(Truth::of(&table, "other").cycles(), None);
+        assert_eq!(Truth::of(&table, "other").lines(), None);
     }
 }

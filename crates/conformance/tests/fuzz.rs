@@ -1,6 +1,6 @@
 //! A bounded run of the fuzz targets on seeded mutations: no input may panic or hang.
 
-use conformance::fuzz::{Mutator, commands, image, ptx_text, run};
+use conformance::fuzz::{Mutator, commands, image, ptx_text, run, trace};
 use driver::{CompileOptions, Image, Source};
 use machine::command::{Caches, Command, Task};
 use std::path::Path;
@@ -108,5 +108,34 @@ fn damaged_commands() {
     let mut mutator = Mutator::new(4);
     for _ in 0..rounds() {
         commands(&mutator.mutate(&bytes, &bytes));
+    }
+}
+
+#[test]
+fn damaged_traces() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/saxpy/saxpy.toml");
+    let file = driver::LaunchFile::load(&file).unwrap_or_else(|e| panic!("{e}"));
+    let config = machine::Config::preset("tiny").expect("a preset");
+    let session = driver::Session::new(&file, &CompileOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+    let timing = driver::Timing { config: &config, cold: false, detail: true, cycles: None };
+    let options = driver::LaunchOptions { timing: Some(timing), ..Default::default() };
+    let stats = session.launch(0, &options).unwrap_or_else(|e| panic!("{e}"));
+    let mut profile = session.profile(0, &config, &stats, &[]).expect("a profile");
+    // Texts are most of the bytes and the least of the danger.
+    profile.ptx.lines.truncate(3);
+    profile.files.iter_mut().for_each(|f| f.lines.truncate(3));
+    let mut recorder = ::trace::file::Recorder::new();
+    recorder.profile(&profile).expect("written");
+    recorder.records(::trace::record::Form::default(), &[1; 80]);
+    let bytes = recorder.finish();
+    assert!(::trace::file::read(&bytes).is_ok());
+    let mut mutator = Mutator::new(5);
+    for _ in 0..rounds() {
+        let mut damaged = bytes[..24].to_vec();
+        damaged.extend(mutator.mutate(&bytes[24..], &bytes));
+        // The profile's length as it is now, so that the damage reaches its reader.
+        let length = damaged.len() as u64 - 24;
+        damaged[12..20].copy_from_slice(&length.to_le_bytes());
+        trace(&damaged);
     }
 }

@@ -8,15 +8,16 @@ const LONG_TABLES: [&str; 2] = ["crates/arith/src/mufu_tables.rs", "crates/isa/s
 const MAX_LINES: usize = 800;
 
 /// Which of our crates each may use. A crate that is not named may use all.
-const MAY_USE: [(&str, &[&str]); 8] = [
+const MAY_USE: [(&str, &[&str]); 9] = [
     ("arith", &[]),
     ("isa", &[]),
     ("ir", &[]),
     ("ptx", &["ir"]),
     ("compiler", &["arith", "ir", "isa"]),
     ("simt", &["arith", "isa"]),
-    ("machine", &["isa", "simt"]),
-    ("driver", &["arith", "compiler", "ir", "isa", "machine", "ptx", "simt"]),
+    ("trace", &["isa"]),
+    ("machine", &["isa", "simt", "trace"]),
+    ("driver", &["arith", "compiler", "ir", "isa", "machine", "ptx", "simt", "trace"]),
 ];
 /// Crates that are commands: they print.
 const COMMANDS: [&str; 2] = ["cli", "conformance"];

@@ -52,6 +52,8 @@ pub struct LaunchStats {
     pub ctas: u64,
     /// Where the launch was timed: its cycles, and where they went.
     pub report: Option<Box<Report>>,
+    /// Where a profile was asked for: what the report's numbers are made of.
+    pub detail: Option<Box<trace::profile::Detail>>,
 }
 
 /// Why a launch did not finish.

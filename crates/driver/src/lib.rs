@@ -22,6 +22,7 @@
 //! | [`limits`] | what can be launched |
 //! | [`launch_file`], [`run`] | launch files and running them |
 //! | [`element`], [`init`], [`npy`], [`picture`], [`digest`] | element types, buffer contents, and results as files and summaries |
+//! | [`profile`] | a timed launch joined with its program, PTX and source |
 //! | [`problem`], [`files`] | what is wrong with an input; reading files with limits |
 //!
 //! Errors are values that say what to do; nothing here prints.
@@ -40,6 +41,7 @@ pub mod module;
 pub mod npy;
 pub mod picture;
 pub mod problem;
+pub mod profile;
 pub mod run;
 pub mod timing;
 
@@ -53,3 +55,4 @@ pub use module::Module;
 pub use problem::{Problem, Problems, Source};
 pub use run::{RunError, Session};
 pub use timing::Timing;
+pub use trace;

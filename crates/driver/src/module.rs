@@ -86,6 +86,7 @@ impl Module {
                 thread_instructions: stats.thread_instructions,
                 ctas: stats.ctas,
                 report: None,
+                detail: None,
             }),
             Err(simt::LaunchError::Fault(fault)) => {
                 Err(LaunchError::Fault(Box::new(FaultReport::new(entry, self.image(), &fault))))

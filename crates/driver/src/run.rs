@@ -119,6 +119,39 @@ impl<'f> Session<'f> {
         self.program_of.get(launch).and_then(|&n| self.programs.get(n)).map(|(_, _, module)| module)
     }
 
+    /// The program that a launch runs: its path, and its bytes as they were read.
+    pub fn program(&self, launch: usize) -> Option<(&std::path::Path, &Source)> {
+        let (path, source, _) = self.programs.get(*self.program_of.get(launch)?)?;
+        Some((path, source))
+    }
+
+    /// The profile of a launch of the file that was timed with [`crate::Timing::detail`].
+    pub fn profile(
+        &self,
+        number: usize,
+        config: &machine::Config,
+        stats: &LaunchStats,
+        folders: &[PathBuf],
+    ) -> Option<trace::Profile> {
+        let launch = self.file.launches.get(number)?;
+        let (path, source) = self.program(number)?;
+        let mut folders = folders.to_vec();
+        folders.extend(path.parent().map(PathBuf::from));
+        let ptx = (!isa::Image::is_image(&source.bytes))
+            .then(|| (source.name.clone(), String::from_utf8_lossy(&source.bytes).into_owned()));
+        let dim = Dim { grid: launch.grid, block: launch.block, shared_bytes: launch.shared_bytes };
+        let empty = trace::profile::Detail::default();
+        Some(crate::profile::profile(
+            self.module(number)?,
+            &launch.entry,
+            dim,
+            config,
+            stats.report.as_ref()?,
+            stats.detail.as_deref().unwrap_or(&empty),
+            &crate::profile::Sources { ptx, folders },
+        ))
+    }
+
     /// Runs one launch of the file.
     pub fn launch(&self, number: usize, options: &LaunchOptions<'_>) -> Result<LaunchStats, RunError> {
         let launch = &self.file.launches[number];

@@ -17,6 +17,8 @@ pub struct Timing<'a> {
     pub config: &'a Config,
     /// Empties the caches first, as a profiler does.
     pub cold: bool,
+    /// Collects what a profile shows; cycles and results stay the same.
+    pub detail: bool,
     /// Told the simulated cycles so far.
     pub cycles: Option<&'a AtomicU64>,
 }
@@ -119,6 +121,7 @@ impl Module {
                     thread_instructions: report.counters.thread_instructions,
                     ctas: launch.ctas(),
                     report: Some(Box::new(report)),
+                    detail: None,
                 })
             }
             // What a launch leaves behind when it is stopped is not used again.

@@ -9,48 +9,7 @@ use crate::distribution::Occupancy;
 use crate::stall::{STALLS, Stall, StallCycles};
 use crate::units::SECTOR;
 use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
-
-/// What a number counts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unit {
-    Count,
-    Cycles,
-    Seconds,
-    Percent,
-    Bytes,
-    BytesPerSecond,
-    /// A plain number with a fraction.
-    Number,
-}
-
-/// A number that users look at.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Metric {
-    /// Its name in JSON.
-    pub name: String,
-    /// What it is called in tables.
-    pub label: String,
-    pub unit: Unit,
-    pub value: f64,
-}
-
-/// Metrics that belong together.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Section {
-    pub title: &'static str,
-    pub metrics: Vec<Metric>,
-}
-
-impl Section {
-    fn new(title: &'static str) -> Section {
-        Section { title, metrics: Vec::new() }
-    }
-
-    fn row(mut self, name: &str, label: &str, unit: Unit, value: f64) -> Section {
-        self.metrics.push(Metric { name: name.to_owned(), label: label.to_owned(), unit, value });
-        self
-    }
-}
+pub use trace::metric::{Metric, Section, Unit};
 
 /// Size of a launch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

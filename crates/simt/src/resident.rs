@@ -243,6 +243,62 @@ impl<'l> Resident<'l> {
         stepped
     }
 
+    /// Executes up to `most` instructions that neither look at a clock nor concern anybody but their warp; how many.
+    /// It stops in front of one that does not simply go on with the next.
+    #[inline]
+    pub fn run(&mut self, w: usize, most: u32) -> u32 {
+        let code = self.code;
+        let warp = &mut self.warps[w];
+        let active = warp.lanes.active;
+        if active == 0 {
+            return 0;
+        }
+        let mut ran = 0;
+        debug_assert!((warp.pc + most) as usize <= code.len());
+        // SAFETY: a warp's place is always one in the code, and an instruction that goes on with the next has one
+        // behind it: the last one faults. The lanes are bound.
+        unsafe {
+            let mut u = code.as_ptr().add(warp.pc as usize);
+            while ran < most && ((*u).handler)(&mut warp.lanes, &*u) == Flow::Next {
+                u = u.add(1);
+                ran += 1;
+            }
+        }
+        warp.pc += ran;
+        warp.executed += u64::from(ran);
+        warp.thread_executed += u64::from(ran) * u64::from(active.count_ones());
+        ran
+    }
+
+    /// Executes a branch, or a meeting of lanes, if all lanes of the split that runs go on together at once: where. Else
+    /// nothing is executed, and [`Resident::step`] knows what to do.
+    #[inline]
+    pub fn branch(&mut self, w: usize) -> Option<u32> {
+        let warp = &mut self.warps[w];
+        let active = warp.lanes.active;
+        // Another split may be due.
+        if active == 0 || (warp.is_split() && warp.executed + 1 >= warp.rotate_at) {
+            return None;
+        }
+        debug_assert!((warp.pc as usize) < self.code.len());
+        // SAFETY: a warp's place is always one in the code. The lanes are bound.
+        let flow = unsafe {
+            let u = self.code.get_unchecked(warp.pc as usize);
+            (u.handler)(&mut warp.lanes, u)
+        };
+        warp.pc = match flow {
+            Flow::Next => warp.pc + 1,
+            Flow::Jump => warp.lanes.next,
+            Flow::Event | Flow::Fault | Flow::Later => return None,
+        };
+        if !warp.is_split() {
+            warp.rotate_at = warp.executed + 1 + SLICE;
+        }
+        warp.executed += 1;
+        warp.thread_executed += u64::from(active.count_ones());
+        Some(warp.pc)
+    }
+
     /// After an instruction that jumped, or that needs more than its handler does.
     fn settle(&mut self, w: usize, flow: Flow, time: Time) -> Result<Stepped, Box<Fault>> {
         let warp = &mut self.warps[w];

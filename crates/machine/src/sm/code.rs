@@ -1,6 +1,8 @@
 //! A kernel's instructions as the scheduler sees them: what each waits for, which pipe it takes, how long it lasts.
 
 use super::spec::Spec;
+use super::waits;
+use crate::stall::Stall;
 use isa::field::{Cache, Field, From, Order, To};
 use isa::image::Image;
 use isa::{Effects, Inst, Op, Operand, Pred, Reg, Role, Src, UReg, Unit};
@@ -70,6 +72,19 @@ impl Class {
     }
 }
 
+impl Class {
+    /// What it is called when a class has no room.
+    #[inline(always)]
+    pub fn throttle(self) -> Stall {
+        match self {
+            Class::Global => Stall::LgThrottle,
+            Class::Shared | Class::Constant => Stall::MioThrottle,
+            Class::Tex => Stall::TexThrottle,
+            _ => Stall::MathPipeThrottle,
+        }
+    }
+}
+
 /// What the core does with an instruction beyond executing it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -120,11 +135,24 @@ pub const NO_CONSTANT: u32 = u32::MAX;
 pub struct Timing {
     /// First of its places on the scoreboard in `Code::places`: those it writes, then those it reads.
     first: u32,
+    /// First of the places in `Code::checks` whose time is looked up.
+    first_check: u32,
+    checks: u8,
     writes: u8,
     reads: u8,
     pub class: Class,
     pub kind: Kind,
     pub producer: Producer,
+    /// Cycles from the issue of the instruction before.
+    pub wait: u8,
+    /// Its operands are there when the instruction before it issues, as far as the code tells.
+    pub is_paired: bool,
+    /// Waits for nothing but that: looks up no place, reads no constant.
+    pub is_simple: bool,
+    /// Instructions from here on that concern nobody but their warp, and need nothing that is still on its way.
+    pub run: u8,
+    /// Its results are there after cycles that the code tells: nothing looks them up.
+    pub is_static: bool,
     /// Cycles until registers, and predicates, can be used.
     pub latency: u16,
     pub predicate_latency: u16,
@@ -136,8 +164,8 @@ pub struct Timing {
     pub is_fma: bool,
     /// Writes that must not overtake earlier ones: registers and predicates.
     pub checked: u8,
-    /// Registers to be read from each bank.
-    pub bank_reads: [u8; BANKS],
+    /// Registers to be read from each bank, 16 bits a bank.
+    pub bank_reads: u64,
     /// Looks at a clock.
     pub reads_time: bool,
     /// 32-bit registers a lane that a memory operation moves.
@@ -148,10 +176,34 @@ pub struct Timing {
     pub cache: Cache,
 }
 
+impl Timing {
+    /// Cycles until the k-th of its writes can be used.
+    pub fn latency_of(&self, k: usize) -> u16 {
+        let registers = self.registers as usize;
+        match k {
+            k if k < registers => self.latency,
+            k if k < registers + self.predicates as usize => self.predicate_latency,
+            _ => self.guard_latency,
+        }
+    }
+
+    #[inline(always)]
+    pub fn has_checks(&self) -> bool {
+        self.checks != 0
+    }
+
+    /// Goes through the load-store unit.
+    pub fn is_memory(&self) -> bool {
+        use Kind::*;
+        matches!(self.kind, Load | Store | Atomic | Reduction | Shuffle | Prefetch)
+    }
+}
+
 /// A kernel's instructions. Only what the kernel uses has places on the scoreboard: it is walked by every instruction.
 pub struct Code {
     timings: Vec<Timing>,
     places: Vec<u16>,
+    checks: Vec<u16>,
     /// The place of register 0.
     first_register: u16,
     /// Places of a warp's scoreboard.
@@ -262,9 +314,9 @@ pub const BANKS: usize = 4;
 
 /// Registers that an instruction reads from each bank. One that it names twice is read once, and what the reuse cache
 /// holds is not read again: a source that the instruction before marked, in the same place.
-fn bank_reads(i: &Inst, before: Option<&Inst>, spec: &Spec) -> [u8; BANKS] {
+fn bank_reads(i: &Inst, before: Option<&Inst>, spec: &Spec) -> u64 {
     let banks = spec.register_banks.clamp(1, BANKS as u32);
-    let mut reads = [0; BANKS];
+    let mut reads = 0;
     let mut seen: [Option<Reg>; 12] = [None; 12];
     let mut n = 0;
     for &role in i.op.row().roles {
@@ -285,7 +337,7 @@ fn bank_reads(i: &Inst, before: Option<&Inst>, spec: &Spec) -> [u8; BANKS] {
             if n < seen.len() && !seen[..n].contains(&Some(r)) {
                 seen[n] = Some(r);
                 n += 1;
-                reads[(u32::from(r.0) % banks) as usize] += 1;
+                reads += 1 << (16 * (u32::from(r.0) % banks));
             }
         }
     }
@@ -337,6 +389,7 @@ impl Code {
         let mut code = Code {
             timings: Vec::with_capacity(image.code.len() + 1),
             places: Vec::new(),
+            checks: Vec::new(),
             first_register,
             scoreboard: usize::from(first_register) + registers as usize,
         };
@@ -349,7 +402,29 @@ impl Code {
         // Behind the last instruction stands the engine's guard, which faults.
         let end = code.timing(&Inst::new(Op::Nop), None, spec);
         code.timings.push(end);
+        let waits = waits::analyse(&code, image, spec);
+        let mut from = 0;
+        for (n, t) in code.timings.iter_mut().enumerate() {
+            // At least one cycle always passes between two issues of a warp that issues one at a time.
+            (t.wait, t.is_paired) = (waits.cycles[n].max(1), waits.cycles[n] == 0);
+            t.run = waits.runs[n];
+            (t.first_check, t.checks) = (from, (waits.ends[n] - from) as u8);
+            t.is_simple = t.checks == 0 && t.constant == NO_CONSTANT;
+            from = waits.ends[n];
+        }
+        code.checks = waits.checks;
         code
+    }
+
+    pub fn timings(&self) -> &[Timing] {
+        &self.timings
+    }
+
+    /// Places whose time an instruction looks up, some of them with [`waits::FOR_READERS`].
+    #[inline(always)]
+    pub fn checks(&self, t: &Timing) -> &[u16] {
+        let first = t.first_check as usize;
+        &self.checks[first..first + t.checks as usize]
     }
 
     fn timing(&mut self, i: &Inst, before: Option<&Inst>, spec: &Spec) -> Timing {
@@ -395,13 +470,25 @@ impl Code {
         let (latency, predicate_latency, producer) = latency(i, spec);
         let moved = i.op.row().roles.iter().find(|r| matches!(r, Role::DW | Role::CW | Role::DT | Role::CT));
         let operand = constant(i);
+        let (class, kind) = (class(i), kind(i));
+        // A pipe with a queue begins later than the issue.
+        let waits_in_queue =
+            spec.pipes.iter().any(|p| p.queue > 0 && p.runs.iter().any(|r| r == class.name()));
+        let is_fixed = matches!(producer, Producer::Fixed | Producer::Fma);
         Timing {
             first,
+            first_check: 0,
+            checks: 0,
             writes,
             reads,
-            class: class(i),
-            kind: kind(i),
+            class,
+            kind,
             producer,
+            wait: 1,
+            is_paired: false,
+            is_simple: false,
+            run: 0,
+            is_static: kind == Kind::Fixed && is_fixed && !waits_in_queue,
             latency: latency as u16,
             predicate_latency: predicate_latency as u16,
             guard_latency: (predicate_latency + spec.latency.guard.saturating_sub(spec.latency.predicate))
@@ -411,7 +498,7 @@ impl Code {
             is_fma: is_fma(i),
             checked: registers + predicates,
             // Memory operations send their operands on their own time.
-            bank_reads: if i.op.row().unit == Unit::Lsu { [0; BANKS] } else { bank_reads(i, before, spec) },
+            bank_reads: if i.op.row().unit == Unit::Lsu { 0 } else { bank_reads(i, before, spec) },
             reads_time: matches!(i.op, Op::S2r | Op::Cs2r | Op::S2ur),
             words: moved.map_or(1, |&r| i.width(r)) as u8,
             bank: operand.map_or(if i.op == Op::Ldc { i.field(Field::Bank) as u8 } else { 0 }, |c| c.0),

@@ -3,13 +3,13 @@
 //! Nothing ticks. A sub-core knows the next cycle at which one of its warps could issue; the SM goes to the earliest of
 //! these and of the answers and CTAs that come from outside. Everything else that takes time is a cycle in the future.
 
-use super::code::{CLASSES, Class, Code, Kind, NO_CONSTANT};
+use super::code::{CLASSES, Class, Code, Kind};
 use super::constants::Constants;
-use super::fetch::{Fetch, Fetched};
+use super::fetch::Fetch;
 use super::load_store::{self, Done, LoadStore, Path};
 use super::spec::Spec;
-use super::sub_core::{Bit, SubCore};
-use super::warp::{Owner, Place, Ready, State, UNKNOWN, WarpSlot};
+use super::sub_core::SubCore;
+use super::warp::{Owner, Ready, State, WarpSlot};
 use crate::Config;
 use crate::counters::Counters;
 use crate::ports::{CtaEnd, CtaStart, Request, RequestKind, Response};
@@ -63,6 +63,16 @@ pub struct Work<'l> {
     pub ctas: Vec<CtaSlot<'l>>,
 }
 
+/// A sub-core's turn.
+pub(super) struct Turn {
+    pub sub_core: usize,
+    pub from: u64,
+    /// When the next of the others has its turn.
+    pub next: u64,
+    /// The last cycle in which this one comes before it.
+    pub until: u64,
+}
+
 /// How an SM's work ended early.
 #[derive(Clone, Debug)]
 pub struct Failure {
@@ -81,9 +91,9 @@ pub struct Sm {
     pub(super) first_slot: u64,
     /// Cycles after which an answer of the GPC can be here at the earliest.
     nearest: u64,
+    /// Cycles after which what one sub-core does can matter to another.
+    lookahead: u64,
     pub(super) subs: Vec<SubCore>,
-    /// The warp slot of each bit of each sub-core.
-    pub(super) slot_of: Vec<[u16; 64]>,
     pub(super) warps: Vec<WarpSlot>,
     pub(super) load_store: LoadStore,
     pub(super) fetch: Fetch,
@@ -109,9 +119,13 @@ pub struct Sm {
     pub(super) retry: Vec<u16>,
     /// The next cycle at which anything happens here.
     next: u64,
+    /// A sub-core did something that another one may have to look at before its next cycle.
+    pub(super) touched: bool,
+    /// The host has instructions for sets of warps.
+    pub(super) counts_bits: bool,
     /// From here on nothing may happen that concerns others, and something would have.
-    horizon: u64,
-    is_held: bool,
+    pub(super) horizon: u64,
+    pub(super) is_held: bool,
     pub(super) access: Access,
     done: Vec<Done>,
     constant_done: Vec<(u64, Cycle)>,
@@ -130,8 +144,9 @@ impl Sm {
             sms: config.sms(),
             first_slot: u64::from(id.0) * u64::from(spec.warps),
             nearest: config.nearest_answer().into(),
-            subs: (0..sub_cores).map(|_| SubCore::new(&spec)).collect(),
-            slot_of: vec![[0; 64]; sub_cores as usize],
+            // Warps of different sub-cores meet at barriers.
+            lookahead: u64::from(spec.latency.barrier.max(1)),
+            subs: (0..sub_cores).map(|n| SubCore::new(&spec, n)).collect(),
             warps: (0..spec.warps).map(|_| WarpSlot::new()).collect(),
             load_store: LoadStore::new(id, &spec, sub_cores, spec.warps),
             fetch: Fetch::new(&spec.fetch, id, sub_cores),
@@ -152,6 +167,8 @@ impl Sm {
             starts: VecDeque::new(),
             retry: Vec::new(),
             next: u64::MAX,
+            touched: false,
+            counts_bits: super::schedule::counts_bits(),
             horizon: 0,
             is_held: false,
             access: Access::default(),
@@ -286,44 +303,59 @@ impl Sm {
                 }
             }
             seen = self.out.len();
-            if self.next >= limit {
+            let turn = self.first();
+            let event = self.next_arrival();
+            let now = turn.from.min(event);
+            self.next = now;
+            if now >= limit || (now >= until.0 && self.concerns_others()) {
                 return;
             }
-            let now = self.next;
-            if now >= until.0 && self.concerns_others() {
-                return;
-            }
-            let mut next = u64::MAX;
-            if self.inbox.front().is_some_and(|r| r.at.0 <= now) {
+            if event <= now {
                 self.answers(work, now);
-            }
-            while self.starts.front().is_some_and(|s| s.at.0 <= now) {
-                if let Some(start) = self.starts.pop_front() {
-                    self.start_cta(work, &start, now);
+                while self.starts.front().is_some_and(|s| s.at.0 <= now) {
+                    if let Some(start) = self.starts.pop_front() {
+                        self.start_cta(work, &start, now);
+                    }
                 }
+                continue;
             }
-            for s in 0..self.subs.len() {
-                if self.subs[s].next <= now {
-                    self.schedule(work, s, now);
-                }
-                next = next.min(self.subs[s].next);
-            }
+            // What sub-cores do to each other takes a while: until then this one can run by itself.
+            let alone = turn.next.saturating_add(self.lookahead).min(event).min(limit);
+            let alone = if now < until.0 { alone.min(until.0) } else { alone };
+            self.turn(work, &turn, alone);
             if self.is_held {
-                self.next = now;
+                self.next = self.first().from;
                 return;
             }
-            if let Some(r) = self.inbox.front() {
-                next = next.min(r.at.0);
-            }
-            if let Some(s) = self.starts.front() {
-                next = next.min(s.at.0);
-            }
-            self.next = next.max(now + 1);
         }
     }
 
+    /// The sub-core that is the furthest behind; of those in one cycle the first.
+    #[inline(always)]
+    fn first(&self) -> Turn {
+        let mut turn = Turn { sub_core: 0, from: u64::MAX, next: u64::MAX, until: u64::MAX };
+        for (n, sub) in self.subs.iter().enumerate() {
+            if sub.next < turn.from {
+                // All before this one are later.
+                (turn.next, turn.until) = (turn.from, turn.from.saturating_sub(1));
+                (turn.sub_core, turn.from) = (n, sub.next);
+            } else if sub.next < turn.next {
+                (turn.next, turn.until) = (sub.next, sub.next);
+            }
+        }
+        turn
+    }
+
+    /// The next cycle at which something comes from outside.
+    #[inline(always)]
+    fn next_arrival(&self) -> u64 {
+        let answer = self.inbox.front().map_or(u64::MAX, |r| r.at.0);
+        self.starts.front().map_or(answer, |s| answer.min(s.at.0))
+    }
+
     /// Something has to change hands before this SM can go on.
-    fn concerns_others(&self) -> bool {
+    #[inline(always)]
+    pub(super) fn concerns_others(&self) -> bool {
         !(self.out.is_empty() && self.ends.is_empty() && self.retry.is_empty() && self.log.is_empty())
     }
 
@@ -465,78 +497,6 @@ impl Sm {
         self.retry = retry;
     }
 
-    // --- one cycle of a sub-core --------------------------------------------------------------------------------
-
-    fn schedule(&mut self, work: &mut Work<'_>, s: usize, now: u64) {
-        let mut come = self.subs[s].collect(now);
-        while come != 0 {
-            let bit = Bit(come.trailing_zeros() as u8);
-            come &= come - 1;
-            let n = self.slot_of[s][bit.0 as usize] as usize;
-            let at = self.warps[n].since;
-            if at > now {
-                self.subs[s].wait(bit, at, now);
-                continue;
-            }
-            let class = self.warps[n].class;
-            let sub = &mut self.subs[s];
-            self.warps[n].marks = sub.busy(class, at);
-            sub.ask(bit, class);
-        }
-        let eligible = self.subs[s].eligible(now);
-        if eligible != 0 {
-            let bit = self.subs[s].choose(eligible);
-            let n = self.slot_of[s][bit.0 as usize] as usize;
-            if now >= self.horizon && Sm::leaves(self.warps[n].class) {
-                // It must not happen before the others are here.
-                self.is_held = true;
-                self.subs[s].next = now;
-                return;
-            }
-            self.counters.eligible_cycles += 1;
-            self.counters.eligible_warps += u64::from(eligible.count_ones());
-            self.counters.issue_cycles += 1;
-            self.issue_warp(work, s, n, now);
-        }
-        self.subs[s].plan_next(now);
-    }
-
-    /// Issues as many instructions of the chosen warp as there are dispatch units.
-    #[inline(always)]
-    fn issue_warp(&mut self, work: &mut Work<'_>, s: usize, n: usize, now: u64) {
-        self.issue(work, s, n, now);
-        for _ in 1..self.spec.dispatch_units {
-            let warp = &self.warps[n];
-            let leaves = now >= self.horizon && Sm::leaves(warp.class);
-            if warp.state != State::Timed || warp.since > now + 1 || leaves || !self.follows(work, n, now) {
-                return;
-            }
-            let class = self.warps[n].class;
-            if !self.subs[s].is_free(class, now) {
-                return;
-            }
-            // It was planned for the next cycle: it is not looked at there any more.
-            let warp = &self.warps[n];
-            self.subs[s].unwait(warp.bit, warp.since);
-            self.warps[n].since = now;
-            self.warps[n].marks = self.subs[s].busy(class, now);
-            self.issue(work, s, n, now);
-        }
-    }
-
-    /// Whether an instruction of this class concerns more than its SM.
-    fn leaves(class: Class) -> bool {
-        matches!(class, Class::Global | Class::Tex)
-    }
-
-    /// Whether the planned instruction's operands are there in the cycle of the one before.
-    fn follows(&self, work: &Work<'_>, n: usize, now: u64) -> bool {
-        let warp = &self.warps[n];
-        let code = &work.contexts[work.ctas[warp.cta as usize].context].code;
-        let (writes, reads) = code.places(code.timing_of(warp.pc));
-        writes.iter().chain(reads).all(|&p| warp.places[p as usize].ready.cycle() <= now)
-    }
-
     // --- accounting ---------------------------------------------------------------------------------------------
 
     /// Charges a warp's next instruction with a reason, from where it was charged last to a cycle.
@@ -547,102 +507,5 @@ impl Sm {
             self.stalls.charge(warp.pc as usize, reason, until - warp.since);
             warp.since = until;
         }
-    }
-
-    // --- what a warp does next ----------------------------------------------------------------------------------
-
-    /// Finds out when the warp's next instruction can issue, and why not sooner.
-    pub(super) fn plan(&mut self, work: &mut Work<'_>, n: usize, now: u64) {
-        let warp = &mut self.warps[n];
-        let cta = &work.ctas[warp.cta as usize];
-        let code = &work.contexts[cta.context].code;
-        let timing = code.timing_of(warp.pc);
-        warp.class = timing.class;
-        let pc = warp.pc as usize;
-        let sub_core = u32::from(warp.sub_core);
-        let mut since = warp.since;
-        warp.state = State::Timed;
-        let line = warp.pc / LINE_INSTRUCTIONS;
-        if line != warp.line {
-            let sequential = line == warp.line.wrapping_add(1);
-            match self.fetch.fetch(
-                Cycle(now),
-                sub_core,
-                warp.pc,
-                sequential,
-                &mut self.out,
-                &mut self.counters,
-            ) {
-                Fetched::At(at) => {
-                    warp.line = line;
-                    if at.0 > since {
-                        self.stalls.charge(pc, Stall::NoInstruction, at.0 - since);
-                        since = at.0;
-                    }
-                }
-                Fetched::Pending => {
-                    warp.state = State::Pending(Stall::NoInstruction);
-                    return;
-                }
-            }
-        }
-        // The latest of what it waits for, by producer.
-        let mut latest = [0u64; 4];
-        let (writes, reads) = code.places(timing);
-        for &p in &writes[..timing.checked as usize] {
-            let Place { ready: a, read: b } = warp.places[p as usize];
-            // Writes of fixed latency come in the order of their issue anyway.
-            if a.is_variable() {
-                latest[a.producer()] = latest[a.producer()].max(a.cycle());
-            }
-            latest[b.producer()] = latest[b.producer()].max(b.cycle());
-        }
-        for &p in reads {
-            let a = warp.places[p as usize].ready;
-            latest[a.producer()] = latest[a.producer()].max(a.cycle());
-        }
-        // Results cross from the multiply-add pipes to the others, and back, a little later.
-        let crossing = u64::from(self.spec.latency.pipe_crossing);
-        let (own, other) = if timing.is_fma { (3, 0) } else { (0, 3) };
-        latest[0] = latest[own].max(latest[other] + crossing);
-        for (k, reason) in
-            [Stall::Wait, Stall::LongScoreboard, Stall::ShortScoreboard].into_iter().enumerate()
-        {
-            let at = latest[k];
-            if at > since {
-                if at >= UNKNOWN {
-                    warp.since = since;
-                    warp.state = State::Pending(reason);
-                    return;
-                }
-                self.stalls.charge(pc, reason, at - since);
-                since = at;
-            }
-        }
-        warp.since = since;
-        if timing.constant != NO_CONSTANT {
-            let (bank, offset) = (timing.bank, timing.constant);
-            match self.constants.operand(
-                Cycle(now),
-                sub_core,
-                bank,
-                offset,
-                &mut self.out,
-                &mut self.counters,
-            ) {
-                Fetched::At(at) => {
-                    if at.0 > since {
-                        self.stalls.charge(pc, Stall::ImcMiss, at.0 - since);
-                        warp.since = at.0;
-                    }
-                }
-                Fetched::Pending => {
-                    warp.state = State::Pending(Stall::ImcMiss);
-                    return;
-                }
-            }
-        }
-        let (bit, at) = (warp.bit, warp.since);
-        self.subs[sub_core as usize].wait(bit, at, now);
     }
 }

@@ -61,10 +61,9 @@ impl Sm {
             let n = n as usize;
             let at = now + index as u64 * u64::from(self.spec.warp_start_interval);
             let s = n % self.subs.len();
-            let bit = self.bit_for(s);
-            self.slot_of[s][bit.0 as usize] = n as u16;
+            let bit = self.bit_for(s, n as u16);
             let warp = &mut self.warps[n];
-            warp.start(slot as u16, index as u16, c.code.scoreboard, at);
+            warp.start(slot as u16, index as u16, context as u16, c.code.scoreboard, at);
             (warp.sub_core, warp.bit) = (s as u8, bit);
             warp.pc = work.ctas[slot].resident.pc(index).unwrap_or(0);
             self.plan(work, n, now);
@@ -73,17 +72,13 @@ impl Sm {
     }
 
     /// A bit of a sub-core for its newest warp.
-    fn bit_for(&mut self, s: usize) -> Bit {
-        if let Some(bit) = self.subs[s].add() {
+    fn bit_for(&mut self, s: usize, slot: u16) -> Bit {
+        let sub = &mut self.subs[s];
+        if let Some(bit) = sub.add(slot) {
             return bit;
         }
-        let old = self.slot_of[s];
-        for (new, from) in self.subs[s].pack().into_iter().enumerate() {
-            let n = old[from.0 as usize];
-            self.slot_of[s][new] = n;
-            self.warps[n as usize].bit = Bit(new as u8);
-        }
-        self.subs[s].add().unwrap_or(Bit(63))
+        sub.pack(|slot, bit| self.warps[usize::from(slot)].bit = bit);
+        sub.add(slot).unwrap_or(Bit(63))
     }
 
     // --- barriers -----------------------------------------------------------------------------------------------
@@ -99,9 +94,11 @@ impl Sm {
             Some(pc) => {
                 // Whoever only arrives does not wait for the others.
                 let ended = cta.phases != cta.resident.cta().ended_phases;
-                // The wait belongs to the barrier.
-                self.charge_until(n, Stall::Barrier, if ended { release } else { now + 1 });
+                // A GPU's samples show the wait at the instruction behind the barrier: that is the next one to issue.
+                let from = if ended { release } else { now + 1 };
                 self.warps[n].pc = pc;
+                self.charge_until(n, Stall::Barrier, from);
+                self.warps[n].issued = from - 1;
                 self.plan(work, n, now);
             }
             None => self.block(work, n, now),
@@ -140,6 +137,7 @@ impl Sm {
     }
 
     fn wake_blocked(&mut self, work: &mut Work<'_>, slot: usize, at: u64, now: u64) {
+        self.touched = true;
         for k in 0..work.ctas[slot].warps.len() {
             let n = work.ctas[slot].warps[k] as usize;
             let warp = &mut self.warps[n];
@@ -149,8 +147,9 @@ impl Sm {
             let cta = &mut work.ctas[slot];
             if let Some(pc) = cta.resident.pc(warp.index as usize) {
                 cta.blocked -= 1;
-                self.charge_until(n, Stall::Barrier, at);
                 self.warps[n].pc = pc;
+                self.charge_until(n, Stall::Barrier, at);
+                self.warps[n].issued = at - 1;
                 self.plan(work, n, now);
             }
         }

@@ -15,33 +15,24 @@ impl Sm {
     /// Issues the next instruction of a warp that can.
     pub(super) fn issue(&mut self, work: &mut Work<'_>, s: usize, n: usize, now: u64) {
         let warp = &mut self.warps[n];
-        let (pc, index, bit) = (warp.pc, warp.index as usize, warp.bit);
+        let (pc, index) = (warp.pc, warp.index as usize);
         let cta = &mut work.ctas[warp.cta as usize];
         let context = &work.contexts[cta.context];
         let timing = *context.code.timing_of(pc);
         let sub = &mut self.subs[s];
-
-        // Why it did not issue sooner.
-        let (busy, held) = sub.busy(timing.class, now);
-        let waited = now.saturating_sub(warp.since);
-        let throttle = busy.saturating_sub(warp.marks.0).min(waited);
-        let held = held.saturating_sub(warp.marks.1).min(waited - throttle);
-        if waited > 0 {
-            self.stalls.charge(pc as usize, throttle_reason(timing.class), throttle);
-            self.stalls.charge(pc as usize, Stall::DispatchStall, held);
-            self.stalls.charge(pc as usize, Stall::NotSelected, waited - throttle - held);
+        if now > warp.since {
+            let mut row = self.stalls.row(pc as usize);
+            row.charge_waiting(sub.why(warp, timing.class, now), timing.class.throttle());
         }
-        sub.take(bit, timing.class);
-
-        let is_memory =
-            matches!(timing.kind, Kind::Load | Kind::Store | Kind::Atomic | Kind::Reduction | Kind::Prefetch);
-        if is_memory {
-            cta.resident.access(index, &mut self.access);
-        } else if timing.kind == Kind::Shuffle {
+        sub.take(warp.bit, timing.class);
+        warp.issued = now;
+        if timing.kind == Kind::Shuffle {
             // Registers of other lanes: the data path of memory without an address.
             let mask = cta.resident.mask(index);
             (self.access.mask, self.access.size) = (mask, 4);
             (self.access.global, self.access.shared, self.access.local) = (0, 0, 0);
+        } else if timing.is_memory() {
+            cta.resident.access(index, &mut self.access);
         }
         let offsets = match timing.kind {
             Kind::Constant => Some(Offsets::of(cta, index, &context.image.code[pc as usize])),
@@ -50,6 +41,7 @@ impl Sm {
         self.log.token = warp.cta.into();
         let nanoseconds = if timing.reads_time { now * 1000 / self.clock_mhz } else { 0 };
         let time = Time { clock: now, nanoseconds };
+        debug_assert_eq!(warp.ahead, 0, "what was executed already issues in a stretch");
         let stepped = match cta.resident.step(index, time, now, &mut self.log) {
             Ok(stepped) => stepped,
             Err(fault) => {
@@ -67,27 +59,15 @@ impl Sm {
         self.stalls.charge(pc as usize, Stall::Selected, 1);
         self.issued_by_class[timing.class as usize] += 1;
         let start = sub.enter(timing.class, now);
-        sub.read_banks(now, &timing.bank_reads);
+        sub.read_banks(now, timing.bank_reads);
         let (writes, _) = context.code.places(&timing);
         let mut from = now + 1;
         let mut reason = Stall::BranchResolving;
         match timing.kind {
             Kind::Fixed => {
-                let at = start + u64::from(timing.latency);
-                let registers = timing.registers as usize;
-                for &p in &writes[..registers] {
+                for (k, &p) in writes.iter().enumerate() {
+                    let at = start + u64::from(timing.latency_of(k));
                     warp.places[p as usize].ready = Ready::at(at, timing.producer);
-                }
-                if writes.len() > registers {
-                    let guards = registers + timing.predicates as usize;
-                    for &p in &writes[registers..guards] {
-                        let at = start + u64::from(timing.predicate_latency);
-                        warp.places[p as usize].ready = Ready::at(at, timing.producer);
-                    }
-                    for &p in &writes[guards..] {
-                        let at = start + u64::from(timing.guard_latency);
-                        warp.places[p as usize].ready = Ready::at(at, timing.producer);
-                    }
                 }
                 if stepped == Stepped::Next {
                     warp.pc = pc + 1;
@@ -105,9 +85,11 @@ impl Sm {
                 let l = &self.spec.latency;
                 let lasts = if stepped == Stepped::Next { l.branch_not_taken } else { l.branch };
                 from = now + u64::from(lasts.max(1));
+                warp.issued = from - 1;
             }
             Kind::Exit => {
                 from = now + u64::from(self.spec.latency.branch_not_taken.max(1));
+                warp.issued = from - 1;
             }
             Kind::Load | Kind::Store | Kind::Atomic | Kind::Reduction | Kind::Shuffle | Kind::Prefetch => {
                 self.access_memory(work, s, n, &timing, now);
@@ -279,15 +261,5 @@ fn sleep_time(cta: &CtaSlot<'_>, index: usize, inst: &Inst) -> u32 {
             cta.resident.warp(index).register(r.0, lane)
         }
         _ => 0,
-    }
-}
-
-/// What it is called when a class has no room.
-fn throttle_reason(class: Class) -> Stall {
-    match class {
-        Class::Global => Stall::LgThrottle,
-        Class::Shared | Class::Constant => Stall::MioThrottle,
-        Class::Tex => Stall::TexThrottle,
-        _ => Stall::MathPipeThrottle,
     }
 }

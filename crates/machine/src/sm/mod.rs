@@ -7,9 +7,12 @@ mod ctas;
 pub mod fetch;
 mod issue;
 pub mod load_store;
+mod plan;
+mod schedule;
 mod spec;
 pub mod sub_core;
 mod tags;
+mod waits;
 mod warp;
 
 pub use core::{Context, Failure, Sm, Work};

@@ -7,6 +7,7 @@
 
 use super::code::{BANKS, CLASSES, Class};
 use super::spec::{Pipe, Policy, Spec};
+use super::warp::WarpSlot;
 use crate::server::Queue;
 use crate::units::Cycle;
 
@@ -28,15 +29,17 @@ impl Wheel {
         Wheel { slots: [0; SLOTS as usize], occupied: 0, from: 0 }
     }
 
-    /// Puts in a warp at a cycle that is not before `now`.
+    /// Puts in a warp at a cycle that is not before `now`; the cycle at which it will be found, which is sooner where that
+    /// is further away than the wheel reaches.
     #[inline(always)]
-    fn put(&mut self, bit: u32, at: u64, now: u64) {
+    fn put(&mut self, bit: u32, at: u64, now: u64) -> u64 {
         if self.occupied == 0 {
             self.from = self.from.max(now);
         }
-        let at = at.clamp(self.from, self.from + SLOTS - 1) % SLOTS;
-        self.slots[at as usize] |= 1 << bit;
-        self.occupied |= 1 << at;
+        let at = at.max(self.from).min(self.from + SLOTS - 1);
+        self.slots[(at % SLOTS) as usize] |= 1 << bit;
+        self.occupied |= 1 << (at % SLOTS);
+        at
     }
 
     /// The next cycle with a warp in it.
@@ -48,29 +51,29 @@ impl Wheel {
         self.from + u64::from(self.occupied.rotate_right((self.from % SLOTS) as u32).trailing_zeros())
     }
 
-    /// Takes out the warps of all cycles up to `now`.
+    /// Takes out the warps of a cycle; none are left in earlier ones.
     #[inline(always)]
     fn collect(&mut self, now: u64) -> u64 {
-        let mut found = 0;
-        loop {
-            let next = self.next();
-            if next > now {
-                break;
-            }
-            let at = next % SLOTS;
-            found |= std::mem::take(&mut self.slots[at as usize]);
-            self.occupied &= !(1 << at);
-        }
-        self.from = self.from.max(now + 1);
-        found
+        debug_assert!(self.next() >= now);
+        let at = now % SLOTS;
+        self.occupied &= !(1 << at);
+        self.from = now + 1;
+        std::mem::take(&mut self.slots[at as usize])
     }
 }
+
+/// One in each bank's 16 bits, and the top bit of 16, which counts of reads do not reach.
+const BANK: u64 = 0x0001_0001_0001_0001;
+const TOP: u64 = 1 << 15;
 
 /// Pipes that a sub-core can have, less one, and pipes that a class can choose from.
 const PIPES: usize = 32;
 const PIPES_OF_CLASS: usize = 4;
 /// No pipe: it is never free.
 const NO_PIPE: u8 = PIPES as u8 - 1;
+
+/// Places for classes: a power of two, so that no index needs a check.
+const PLACES: usize = CLASSES.next_power_of_two();
 
 /// No warp: one above the last bit.
 const NOBODY: u32 = 64;
@@ -86,6 +89,23 @@ struct PipeState {
     classes: u32,
 }
 
+/// What a class of instructions waits for.
+#[derive(Clone, Copy, Debug)]
+struct ClassState {
+    /// When one of its pipes is free; [`u64::MAX`] while that is not known.
+    free: u64,
+    /// Cycles so far, and ahead, in which none was.
+    busy: u64,
+    /// The same for cycles in which the dispatcher was held and a pipe was free.
+    held: u64,
+    /// Where it waits for something whose time is not known: since when.
+    closed: u64,
+    /// The only pipe that it has, if no other class of the program runs there and nobody queues.
+    own_pipe: u8,
+    /// Cycles that a warp takes to enter that one.
+    interval: u32,
+}
+
 /// The place of a warp in a sub-core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bit(pub u8);
@@ -94,45 +114,47 @@ pub struct Bit(pub u8);
 pub struct SubCore {
     wheel: Wheel,
     /// Warps that nothing but their class's pipes holds, by class.
-    want: [u64; CLASSES],
+    want: [u64; PLACES],
     /// Classes in `want` that have warps.
     wanted: u32,
+    classes: [ClassState; PLACES],
     pipes: Vec<PipeState>,
     /// When the next warp can enter each pipe; never for places without one.
     pipe_free: [u64; PIPES],
     /// Pipes of a class; [`NO_PIPE`] where there are fewer.
-    pipes_of: [[u8; PIPES_OF_CLASS]; CLASSES],
+    pipes_of: [[u8; PIPES_OF_CLASS]; PLACES],
     /// Classes that the program has instructions of, a bit each.
-    classes: u32,
-    /// When a pipe of the class is free.
-    class_free: [u64; CLASSES],
-    /// Cycles so far, and ahead, in which no pipe of the class was free.
-    class_busy: [u64; CLASSES],
-    /// Where a class waits for something whose time is not known: since when.
-    class_closed: [u64; CLASSES],
-    /// The same for cycles in which the dispatcher was held and a pipe was free.
-    class_held: [u64; CLASSES],
+    used_classes: u32,
     /// The dispatcher is held until then.
     dispatch_free: u64,
-    /// When each bank has read all that was asked of it, in reads: a cycle is as many as a bank has ports.
-    bank_free: [u64; BANKS],
+    /// Reads that wait in front of each bank, as of a cycle; 16 bits a bank.
+    bank_reads: u64,
+    bank_time: u64,
+    /// A cycle is as many reads as a bank has ports.
     bank_shift: u32,
-    /// Cycles of reads that can wait before the dispatcher is held.
+    /// Cycles of reads that can wait before the dispatcher is held; for each bank, the reads from there to the top bit.
     operand_buffer: u64,
+    reads_to_spare: u64,
     /// Bits in use, and the newest of them.
     used: u64,
     newest: u32,
+    /// The warp slot of each bit.
+    slots: [u16; 64],
     /// The warp that issued last.
     last: u32,
     policy: Policy,
+    /// Its number in the SM.
+    pub number: u32,
+    /// A warp slot whose next instruction is to be planned when all sub-cores have come to the cycle `next`.
+    pub unplanned: Option<u16>,
     /// The next cycle at which something could happen.
     pub next: u64,
 }
 
 impl SubCore {
-    pub fn new(spec: &Spec) -> SubCore {
+    pub fn new(spec: &Spec, number: u32) -> SubCore {
         let pipes: Vec<PipeState> = spec.pipes.iter().map(pipe).collect();
-        let mut pipes_of = [[NO_PIPE; PIPES_OF_CLASS]; CLASSES];
+        let mut pipes_of = [[NO_PIPE; PIPES_OF_CLASS]; PLACES];
         for c in Class::ALL {
             let own = (0..pipes.len().min(PIPES - 1)).filter(|&n| pipes[n].classes >> c as u32 & 1 != 0);
             for (place, n) in pipes_of[c as usize].iter_mut().zip(own) {
@@ -141,48 +163,68 @@ impl SubCore {
         }
         let mut pipe_free = [u64::MAX; PIPES];
         pipe_free[..pipes.len().min(PIPES - 1)].fill(0);
+        let bank_shift = spec.bank_ports.max(1).ilog2();
         SubCore {
             wheel: Wheel::new(),
-            want: [0; CLASSES],
+            want: [0; PLACES],
             wanted: 0,
+            classes: [ClassState {
+                free: 0,
+                busy: 0,
+                held: 0,
+                closed: u64::MAX,
+                own_pipe: NO_PIPE,
+                interval: 0,
+            }; PLACES],
             pipes,
             pipe_free,
             pipes_of,
-            classes: u32::MAX,
-            class_free: [0; CLASSES],
-            class_busy: [0; CLASSES],
-            class_closed: [u64::MAX; CLASSES],
-            class_held: [0; CLASSES],
+            used_classes: u32::MAX,
             dispatch_free: 0,
-            bank_free: [0; BANKS],
-            bank_shift: spec.bank_ports.max(1).ilog2(),
+            bank_reads: 0,
+            bank_time: 0,
+            bank_shift,
             operand_buffer: spec.operand_buffer.into(),
+            reads_to_spare: (TOP - ((u64::from(spec.operand_buffer) + 2) << bank_shift).min(TOP - 1)) * BANK,
             used: 0,
             newest: 63,
+            slots: [0; 64],
             last: NOBODY,
             policy: spec.policy,
+            number,
+            unplanned: None,
             next: u64::MAX,
         }
     }
 
     /// A program with instructions of these classes runs; others are not kept track of.
     pub fn begin_launch(&mut self, classes: u32) {
-        self.classes = classes;
+        self.used_classes = classes;
         for c in 0..CLASSES {
-            let free = self.pipes_of[c].map(|n| self.pipe_free[n as usize % PIPES]);
-            let free = free.into_iter().min().filter(|_| self.pipes_of[c][0] != NO_PIPE).unwrap_or(0);
-            (self.class_free[c], self.class_busy[c], self.class_held[c]) = (free, 0, 0);
+            let pipes = self.pipes_of[c];
+            let free = pipes.map(|n| self.pipe_free[n as usize % PIPES]);
+            let free = free.into_iter().min().filter(|_| pipes[0] != NO_PIPE).unwrap_or(0);
+            let first = self.pipes.get(pipes[0] as usize);
+            let is_own = |p: &&PipeState| {
+                p.queue.is_none() && pipes[1] == NO_PIPE && p.classes & classes & !(1 << c) == 0
+            };
+            let own = first.filter(is_own);
+            let state = &mut self.classes[c];
+            (state.free, state.busy, state.held) = (free, 0, 0);
+            state.own_pipe = own.map_or(NO_PIPE, |_| pipes[0]);
+            state.interval = own.map_or(0, |p| p.interval as u32);
         }
     }
 
     // --- warps come and go --------------------------------------------------------------------------------------
 
-    /// A bit for a warp that starts; `None` when the bits in the order of age are used up and [`SubCore::pack`] is due.
-    pub fn add(&mut self) -> Option<Bit> {
+    /// A bit for the warp that starts in a slot; `None` when the bits in the order of age are used up and [`SubCore::pack`] is due.
+    pub fn add(&mut self, slot: u16) -> Option<Bit> {
         let bit = (self.newest + 1) % 64;
         if self.used >> bit & 1 != 0 {
             return None;
         }
+        self.slots[bit as usize] = slot;
         self.used |= 1 << bit;
         self.newest = bit;
         Some(Bit(bit as u8))
@@ -200,8 +242,14 @@ impl SubCore {
         }
     }
 
-    /// Moves all warps to the lowest bits in the order of age; the old bit of each new one.
-    pub fn pack(&mut self) -> Vec<Bit> {
+    /// The warp slot of a bit.
+    #[inline(always)]
+    pub fn slot(&self, bit: Bit) -> u16 {
+        self.slots[bit.0 as usize % 64]
+    }
+
+    /// Moves all warps to the lowest bits in the order of age, and tells the new bit of each slot.
+    pub fn pack(&mut self, mut moved: impl FnMut(u16, Bit)) {
         let order: Vec<u32> =
             (1..=64).map(|n| (self.newest + n) % 64).filter(|b| self.used >> b & 1 != 0).collect();
         let map =
@@ -215,7 +263,11 @@ impl SubCore {
         self.last = order.iter().position(|&b| b == self.last).map_or(NOBODY, |n| n as u32);
         self.used = map(self.used);
         self.newest = (order.len() as u32 + 63) % 64;
-        order.into_iter().map(|b| Bit(b as u8)).collect()
+        let old = self.slots;
+        for (new, bit) in order.into_iter().enumerate() {
+            self.slots[new] = old[bit as usize];
+            moved(self.slots[new], Bit(new as u8));
+        }
     }
 
     // --- waiting ------------------------------------------------------------------------------------------------
@@ -223,8 +275,7 @@ impl SubCore {
     /// The warp wants to be looked at in a cycle.
     #[inline(always)]
     pub fn wait(&mut self, bit: Bit, at: u64, now: u64) {
-        self.wheel.put(bit.0.into(), at, now);
-        self.next = self.next.min(at.max(self.wheel.from));
+        self.next = self.next.min(self.wheel.put(bit.0.into(), at, now));
     }
 
     /// The warp need not be looked at in that cycle any more.
@@ -237,30 +288,52 @@ impl SubCore {
         }
     }
 
-    /// Warps whose cycle has come.
+    /// Warps whose cycle has come wait for nothing but a pipe from now on.
     #[inline(always)]
-    pub fn collect(&mut self, now: u64) -> u64 {
-        if self.wheel.next() > now { 0 } else { self.wheel.collect(now) }
+    pub fn look(&mut self, warps: &mut [WarpSlot], now: u64) {
+        if self.wheel.from > now {
+            return;
+        }
+        let mut come = self.wheel.collect(now);
+        while come != 0 {
+            let bit = Bit(come.trailing_zeros() as u8);
+            come &= come - 1;
+            let warp = &mut warps[usize::from(self.slot(bit))];
+            if warp.since > now {
+                // It was further away than the wheel reaches.
+                self.wait(bit, warp.since, now);
+                continue;
+            }
+            warp.marks = self.busy(warp.class, warp.since);
+            self.want[warp.class as usize] |= 1 << bit.0;
+            self.wanted |= 1 << warp.class as u32;
+        }
     }
 
-    /// The warp waits for nothing but a pipe.
+    /// Why a warp that issues now, and could have since some time, did not: cycles for want of a pipe, those in which the
+    /// dispatcher was held, and those in which others were chosen.
     #[inline(always)]
-    pub fn ask(&mut self, bit: Bit, class: Class) {
-        self.want[class as usize] |= 1 << bit.0;
-        self.wanted |= 1 << class as u32;
+    pub fn why(&self, warp: &WarpSlot, class: Class, now: u64) -> [u64; 3] {
+        let waited = now - warp.since;
+        let (busy, held) = self.busy(class, now);
+        let throttle = busy.saturating_sub(warp.marks.0).min(waited);
+        let held = held.saturating_sub(warp.marks.1).min(waited - throttle);
+        [throttle, held, waited - throttle - held]
     }
 
     /// Cycles up to `now` in which the class had no free pipe, and in which the dispatcher was held all the same.
     #[inline(always)]
     pub fn busy(&self, class: Class, now: u64) -> (u64, u64) {
-        let c = class as usize;
-        if self.class_free[c] == u64::MAX {
-            let so_far = now.saturating_sub(self.class_closed[c]);
-            return (self.class_busy[c] + so_far, self.class_held[c]);
+        let class = &self.classes[class as usize];
+        if class.free == u64::MAX {
+            return (class.busy + now.saturating_sub(class.closed), class.held);
         }
-        let ahead = self.class_free[c].saturating_sub(now);
-        let held_ahead = self.dispatch_free.saturating_sub(now.max(self.class_free[c]));
-        (self.class_busy[c].saturating_sub(ahead), self.class_held[c].saturating_sub(held_ahead))
+        // Counted ahead, when the pipe was taken and the dispatcher held: no more than that.
+        let mut held = class.held;
+        if self.dispatch_free > now {
+            held = held.saturating_sub(self.dispatch_free.saturating_sub(now.max(class.free)));
+        }
+        (class.busy.saturating_sub(class.free.saturating_sub(now)), held)
     }
 
     // --- choosing -----------------------------------------------------------------------------------------------
@@ -275,8 +348,8 @@ impl SubCore {
         while rest != 0 {
             let c = rest.trailing_zeros() as usize;
             rest &= rest - 1;
-            if self.class_free[c] <= now {
-                found |= self.want[c];
+            if self.classes[c % PLACES].free <= now {
+                found |= self.want[c % PLACES];
             }
         }
         found
@@ -305,7 +378,7 @@ impl SubCore {
     /// Whether an instruction of the class could enter a pipe now.
     #[inline(always)]
     pub fn is_free(&self, class: Class, now: u64) -> bool {
-        self.class_free[class as usize] <= now
+        self.classes[class as usize].free <= now
     }
 
     /// The chosen warp no longer asks.
@@ -322,12 +395,30 @@ impl SubCore {
     /// An instruction enters a free pipe of its class: the cycle at which the pipe begins with it.
     #[inline(always)]
     pub fn enter(&mut self, class: Class, now: u64) -> u64 {
-        let pipes = self.pipes_of[class as usize];
+        let c = class as usize;
+        let state = &mut self.classes[c];
+        if state.own_pipe != NO_PIPE && state.free <= now {
+            let free = now + u64::from(state.interval);
+            state.busy += u64::from(state.interval) - 1;
+            state.free = free;
+            self.pipe_free[state.own_pipe as usize % PIPES] = free;
+            return now;
+        }
+        self.enter_any(c, now)
+    }
+
+    /// The same where classes share pipes, or queue.
+    #[inline(always)]
+    fn enter_any(&mut self, c: usize, now: u64) -> u64 {
+        let pipes = self.pipes_of[c];
         if pipes[0] == NO_PIPE {
             return now;
         }
         let mut best = pipes[0];
         for &n in &pipes[1..] {
+            if n == NO_PIPE {
+                break;
+            }
             if self.pipe_free[n as usize % PIPES] < self.pipe_free[best as usize % PIPES] {
                 best = n;
             }
@@ -343,13 +434,19 @@ impl SubCore {
             }
         };
         self.pipe_free[best as usize % PIPES] = free;
-        let mut rest = pipe.classes & self.classes;
+        let mut rest = pipe.classes & self.used_classes;
         while rest != 0 {
-            let c = rest.trailing_zeros() as usize % CLASSES;
+            let c = rest.trailing_zeros() as usize % PLACES;
             rest &= rest - 1;
-            if self.class_free[c] != u64::MAX {
-                let [p, q, r, t] = self.pipes_of[c].map(|n| self.pipe_free[n as usize % PIPES]);
-                self.hold_class(c, now, p.min(q).min(r.min(t)));
+            if self.classes[c].free != u64::MAX {
+                let [p, q, ..] = self.pipes_of[c];
+                let mut free = self.pipe_free[p as usize % PIPES].min(self.pipe_free[q as usize % PIPES]);
+                if q != NO_PIPE {
+                    for &n in &self.pipes_of[c][2..] {
+                        free = free.min(self.pipe_free[n as usize % PIPES]);
+                    }
+                }
+                self.hold_class(c, now, free);
             }
         }
         start
@@ -361,78 +458,91 @@ impl SubCore {
         if free == u64::MAX {
             return self.close(class, now);
         }
-        self.hold_class(class as usize, now, free.max(self.class_free[class as usize]));
+        self.hold_class(class as usize, now, free.max(self.classes[class as usize].free));
     }
 
     #[inline(always)]
     fn hold_class(&mut self, c: usize, now: u64, free: u64) {
-        let (old, new) = (self.class_free[c].max(now + 1), free.max(now + 1));
+        let class = &mut self.classes[c];
+        let (old, new) = (class.free.max(now + 1), free.max(now + 1));
         // A class only gets busier.
-        if new > old {
-            self.class_busy[c] += new - old;
-        }
-        self.class_free[c] = self.class_free[c].max(free);
+        class.busy += new.saturating_sub(old);
+        class.free = class.free.max(free);
     }
 
     /// The class cannot issue until [`SubCore::open`].
     fn close(&mut self, class: Class, now: u64) {
-        let c = class as usize;
-        if self.class_free[c] != u64::MAX {
-            self.class_closed[c] = self.class_free[c].max(now + 1);
-            self.class_free[c] = u64::MAX;
+        let class = &mut self.classes[class as usize];
+        if class.free != u64::MAX {
+            class.closed = class.free.max(now + 1);
+            class.free = u64::MAX;
         }
     }
 
     pub fn is_closed(&self, class: Class) -> bool {
-        self.class_free[class as usize] == u64::MAX
+        self.classes[class as usize].free == u64::MAX
     }
 
     /// A closed class can issue again from `free` on.
     pub fn open(&mut self, class: Class, now: u64, free: u64) {
         let c = class as usize;
+        let class = &mut self.classes[c];
         let free = free.max(now);
-        self.class_busy[c] += free.saturating_sub(self.class_closed[c]);
-        self.class_free[c] = free.max(self.class_closed[c]);
+        class.busy += free.saturating_sub(class.closed);
+        class.free = free.max(class.closed);
         if self.wanted >> c & 1 != 0 {
-            self.next = self.next.min(self.class_free[c]);
+            self.next = self.next.min(class.free);
         }
     }
 
     /// Reads an instruction's registers. Reads wait in front of their bank; the dispatcher is held when too many do.
     #[inline(always)]
-    pub fn read_banks(&mut self, now: u64, reads: &[u8; BANKS]) {
-        let mut latest = 0;
-        let from = now << self.bank_shift;
-        for (free, &n) in self.bank_free.iter_mut().zip(reads) {
-            *free = (*free).max(from) + u64::from(n);
-            latest = latest.max(*free);
-        }
-        let until = (latest >> self.bank_shift).saturating_sub(self.operand_buffer);
-        if until > now + 1 {
-            self.hold_dispatch(now, until);
+    pub fn read_banks(&mut self, now: u64, reads: u64) {
+        let passed = ((now - self.bank_time) << self.bank_shift).min(TOP - 1);
+        self.bank_time = now;
+        // Four subtractions at once that end at zero: a bank's top bit, set before, is gone where more would be taken.
+        let rest = (self.bank_reads | (TOP * BANK)) - passed * BANK;
+        let kept = (rest >> TOP.trailing_zeros()) & BANK;
+        self.bank_reads = (rest & (kept * (TOP - 1))) + reads;
+        if (self.bank_reads + self.reads_to_spare) & (TOP * BANK) != 0 {
+            self.hold_dispatch(now);
         }
     }
 
-    /// The dispatcher is held until a cycle.
+    /// The dispatcher is held until the bank with the most reads has few enough.
     #[cold]
-    fn hold_dispatch(&mut self, now: u64, until: u64) {
-        for c in 0..CLASSES {
-            self.class_held[c] += until.saturating_sub(self.class_free[c].max(now + 1));
+    fn hold_dispatch(&mut self, now: u64) {
+        let most = (0..BANKS).map(|n| self.bank_reads >> (16 * n) & (TOP - 1)).max().unwrap_or(0);
+        let until = now + (most >> self.bank_shift) - self.operand_buffer;
+        for class in &mut self.classes {
+            class.held += until.saturating_sub(class.free.max(now + 1));
         }
         self.dispatch_free = until;
+    }
+
+    /// The same after an instruction of a class issued, where others of the warps that could have issued can in the next
+    /// cycle, and so nothing has to be looked for.
+    #[inline(always)]
+    pub fn plan_after(&mut self, class: Class, eligible: u64, now: u64) {
+        let c = class as usize % PLACES;
+        if eligible & !self.want[c] & !(1 << (self.last % 64)) != 0 && self.dispatch_free <= now {
+            self.next = now + 1;
+        } else {
+            self.plan_next(now);
+        }
     }
 
     /// Sets the next cycle at which a warp could issue or wants to be looked at.
     #[inline(always)]
     pub fn plan_next(&mut self, now: u64) {
-        let mut next = self.wheel.next();
+        let mut next = u64::MAX;
         let mut rest = self.wanted;
         while rest != 0 {
             let c = rest.trailing_zeros() as usize;
             rest &= rest - 1;
-            next = next.min(self.class_free[c].max(self.dispatch_free).max(now + 1));
+            next = next.min(self.classes[c % PLACES].free);
         }
-        self.next = next;
+        self.next = next.max(self.dispatch_free).max(now + 1).min(self.wheel.next());
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::code::{Class, Producer};
 use super::sub_core::Bit;
-use crate::stall::Stall;
+use crate::stall::{Stall, StallTable};
 
 /// When a register can be used, and as what waiting for it counts: the cycle above two bits of the producer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -25,13 +25,6 @@ impl Ready {
     #[inline(always)]
     pub fn cycle(self) -> u64 {
         self.0 >> 2
-    }
-
-    /// The time was not known when the producer issued.
-    #[inline(always)]
-    pub fn is_variable(self) -> bool {
-        let p = self.0 & 3;
-        p == Producer::Long as u64 || p == Producer::Short as u64
     }
 
     #[inline(always)]
@@ -57,34 +50,43 @@ pub enum State {
     Draining,
 }
 
-/// A warp slot.
+/// A warp slot. What every issue looks at comes first and is one line of the host's cache.
+#[repr(C, align(64))]
 pub struct WarpSlot {
-    pub state: State,
-    /// The CTA slot, and the warp's number in the CTA.
-    pub cta: u16,
-    pub index: u16,
-    pub sub_core: u8,
-    pub bit: Bit,
-    /// Number of the slot's warp, so that late answers to an earlier one are known.
-    pub generation: u16,
+    /// The first cycle that no reason has been charged for.
+    pub since: u64,
+    /// The last issue, from which the next one is counted.
+    pub issued: u64,
+    /// Busy cycles of its class's pipes, and held ones, when it began to ask.
+    pub marks: (u64, u64),
     /// The next instruction.
     pub pc: u32,
     /// The code line that the warp's instruction buffer holds.
     pub line: u32,
-    /// The first cycle that no reason has been charged for.
-    pub since: u64,
-    /// Busy cycles of its class's pipes, and held ones, when it began to ask.
-    pub marks: (u64, u64),
+    /// Instructions from `pc` on that have been executed already.
+    pub ahead: u32,
+    /// The CTA slot, and the warp's number in the CTA.
+    pub cta: u16,
+    pub index: u16,
+    /// Number of the CTA's launch.
+    pub context: u16,
+    /// What kind of pipe the next instruction asks for.
+    pub class: Class,
+    pub state: State,
+    pub sub_core: u8,
+    pub bit: Bit,
+    /// Number of the slot's warp, so that late answers to an earlier one are known.
+    pub generation: u16,
     /// Loads and atomics under way, and stores that are not acknowledged.
     pub loads: u32,
     pub stores: u32,
     /// When its last store has left the load-store unit.
     pub stores_left: u64,
-    /// What kind of pipe the next instruction asks for.
-    pub class: Class,
     /// The scoreboard: predicates, uniform registers, registers.
     pub places: Vec<Place>,
 }
+
+const _: () = assert!(std::mem::offset_of!(WarpSlot, loads) <= 64);
 
 /// A place of the scoreboard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -104,11 +106,14 @@ impl WarpSlot {
             state: State::Empty,
             cta: 0,
             index: 0,
+            context: 0,
             sub_core: 0,
             bit: Bit(0),
             generation: 0,
             pc: 0,
             line: NO_LINE,
+            ahead: 0,
+            issued: 0,
             since: 0,
             marks: (0, 0),
             loads: 0,
@@ -131,13 +136,27 @@ impl WarpSlot {
         }
     }
 
+    /// A branch from one place to another is resolved: the next instruction issues from then on.
+    #[inline(always)]
+    pub fn resolve(&mut self, to: u32, pc: u32, from: u64, stalls: &mut StallTable) {
+        if to != pc + 1 {
+            self.line = NO_LINE;
+        }
+        self.issued = from - 1;
+        if from > self.since {
+            stalls.charge(to as usize, Stall::BranchResolving, from - self.since);
+            self.since = from;
+        }
+    }
+
     /// Makes the slot that of a new warp.
-    pub fn start(&mut self, cta: u16, index: u16, places: usize, at: u64) {
+    pub fn start(&mut self, cta: u16, index: u16, context: u16, places: usize, at: u64) {
         self.state = State::Timed;
-        (self.cta, self.index) = (cta, index);
+        (self.cta, self.index, self.context) = (cta, index, context);
         self.generation = self.generation.wrapping_add(1);
         self.line = NO_LINE;
-        self.since = at;
+        self.ahead = 0;
+        (self.issued, self.since) = (at.saturating_sub(1), at);
         (self.loads, self.stores, self.stores_left) = (0, 0, 0);
         self.places.clear();
         self.places.resize(places, Place::default());

@@ -295,6 +295,11 @@ impl<'m, 't, 'a> FnLower<'m, 't, 'a> {
             }
         });
         self.source = self.module.source_line(loc.place, inlined_at);
+        // The first place is that of the function: what it does before its first instruction belongs there.
+        let start = self.module.location_of(self.b.func.loc);
+        if start.source.is_none() {
+            self.b.func.loc = self.module.location(ir::Location { source: self.source, ..start });
+        }
         let id = self.module.location(ir::Location { line: 0, source: self.source });
         self.inlined.insert(place_key(loc.place), id);
     }

@@ -113,6 +113,10 @@ impl<'t, 'a> ModuleLower<'t, 'a> {
         self.lines.locate(span.start).line
     }
 
+    pub(super) fn location_of(&self, id: LocId) -> Location {
+        self.module.locations.get(id.index()).copied().unwrap_or_default()
+    }
+
     pub(super) fn location(&mut self, location: Location) -> LocId {
         let next = LocId::new(self.module.locations.len());
         let id = *self.locations.entry(location).or_insert(next);

@@ -103,10 +103,19 @@ impl Constants {
         (self.base + (u64::from(bank) << BANK_SHIFT) + offset) >> self.shift
     }
 
-    /// When an instruction with a constant operand can issue on a sub-core. After `Pending` the core asks again when
-    /// an answer came.
+    /// When a constant operand is there, if the sub-core's own cache has it.
     #[inline]
-    pub fn operand(
+    pub fn own(&mut self, sub_core: u32, bank: u8, offset: u32, counters: &mut Counters) -> Option<Cycle> {
+        let line = self.line(bank, offset);
+        let ready = self.operands[sub_core as usize].find(line)?;
+        counters.constant_requests += 1;
+        Some(ready)
+    }
+
+    /// When an instruction with a constant operand that the sub-core's own cache does not have can issue. After
+    /// `Pending` the core asks again when an answer came.
+    #[inline(never)]
+    pub fn miss(
         &mut self,
         now: Cycle,
         sub_core: u32,
@@ -116,24 +125,6 @@ impl Constants {
         counters: &mut Counters,
     ) -> Fetched {
         let line = self.line(bank, offset);
-        match self.operands[sub_core as usize].find(line) {
-            Some(ready) => {
-                counters.constant_requests += 1;
-                Fetched::At(now.later(ready))
-            }
-            None => self.operand_miss(now, sub_core, line, out, counters),
-        }
-    }
-
-    #[inline(never)]
-    fn operand_miss(
-        &mut self,
-        now: Cycle,
-        sub_core: u32,
-        line: u64,
-        out: &mut Vec<Request>,
-        counters: &mut Counters,
-    ) -> Fetched {
         if self.shared.find(line).is_some() {
             counters.constant_requests += 1;
             counters.constant_misses += 1;

@@ -104,10 +104,20 @@ impl Fetch {
         self.fronts.iter_mut().for_each(|f| f.l0.clear());
     }
 
-    /// When the instruction at `pc` (counted in instructions) can issue on a sub-core. Asked for when a warp enters a
-    /// line: `sequential` when it comes from the end of the line before.
+    /// When the line of the instruction at `pc` (counted in instructions) is there, if the sub-core's own cache has it.
+    /// Asked for when a warp enters a line.
     #[inline]
-    pub fn fetch(
+    pub fn own(&mut self, sub_core: u32, pc: u32, counters: &mut Counters) -> Option<Cycle> {
+        let line = self.base + u64::from(pc) * INSTRUCTION / LINE;
+        let ready = self.fronts[sub_core as usize].l0.find(line)?;
+        counters.icache_requests += 1;
+        Some(ready)
+    }
+
+    /// When an instruction whose line the sub-core's own cache does not have can issue. `sequential` when the warp comes
+    /// from the end of the line before.
+    #[inline(never)]
+    pub fn miss(
         &mut self,
         now: Cycle,
         sub_core: u32,
@@ -117,25 +127,6 @@ impl Fetch {
         counters: &mut Counters,
     ) -> Fetched {
         let line = self.base + u64::from(pc) * INSTRUCTION / LINE;
-        match self.fronts[sub_core as usize].l0.find(line) {
-            Some(ready) => {
-                counters.icache_requests += 1;
-                Fetched::At(now.later(ready))
-            }
-            None => self.miss(now, sub_core, line, sequential, out, counters),
-        }
-    }
-
-    #[inline(never)]
-    fn miss(
-        &mut self,
-        now: Cycle,
-        sub_core: u32,
-        line: u64,
-        sequential: bool,
-        out: &mut Vec<Request>,
-        counters: &mut Counters,
-    ) -> Fetched {
         counters.icache_misses += 1;
         let fetched = match self.l1.find(line) {
             Some(ready) => {

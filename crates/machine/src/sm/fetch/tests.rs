@@ -3,6 +3,22 @@
 use super::*;
 use crate::Config;
 
+/// What the core does: looks in the sub-core's own cache, then further out.
+fn ask(
+    fetch: &mut Fetch,
+    now: Cycle,
+    sub_core: u32,
+    pc: u32,
+    sequential: bool,
+    out: &mut Vec<Request>,
+    counters: &mut Counters,
+) -> Fetched {
+    match fetch.own(sub_core, pc, counters) {
+        Some(ready) => Fetched::At(now.later(ready)),
+        None => fetch.miss(now, sub_core, pc, sequential, out, counters),
+    }
+}
+
 /// One warp and a memory behind that answers after a time.
 struct Bench {
     fetch: Fetch,
@@ -34,7 +50,8 @@ impl Bench {
     /// Runs until the instruction at `pc` can issue.
     fn enter(&mut self, sub_core: u32, pc: u32, sequential: bool) {
         loop {
-            let fetched = self.fetch.fetch(
+            let fetched = ask(
+                &mut self.fetch,
                 Cycle(self.now),
                 sub_core,
                 pc,
@@ -130,12 +147,12 @@ fn a_miss_of_one_sub_core_does_not_hold_up_others() {
     let mut bench = Bench::new(300);
     bench.enter(1, 0, false);
     let (now, mut out) = (Cycle(bench.now), Vec::new());
-    let miss = bench.fetch.fetch(now, 0, 8000, false, &mut out, &mut bench.counters);
+    let miss = ask(&mut bench.fetch, now, 0, 8000, false, &mut out, &mut bench.counters);
     assert_eq!(miss, Fetched::Pending);
-    assert_eq!(bench.fetch.fetch(now, 1, 0, false, &mut out, &mut bench.counters), Fetched::At(now));
+    assert_eq!(ask(&mut bench.fetch, now, 1, 0, false, &mut out, &mut bench.counters), Fetched::At(now));
     // Two sub-cores that want the same line share one request.
     let sent = out.len();
-    assert_eq!(bench.fetch.fetch(now, 1, 8000, false, &mut out, &mut bench.counters), Fetched::Pending);
+    assert_eq!(ask(&mut bench.fetch, now, 1, 8000, false, &mut out, &mut bench.counters), Fetched::Pending);
     assert_eq!(out.len(), sent);
 }
 

@@ -1,0 +1,188 @@
+//! `warploom profile`: where the time of every warp went, line by line, in the terminal and in files for other tools.
+
+use crate::launching::{self, Launching};
+use crate::{End, render};
+use driver::launch_file::LaunchFile;
+use driver::run::Session;
+use driver::{CompileOptions, Problem, Problems, files};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use trace::export::text::Style;
+use trace::export::{csv, flamegraph, html, json as json_form, perfetto, pprof, text};
+use trace::{Profile, compare, file};
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The launch file (docs/launch-files.md describes it), or a trace that --trace wrote.
+    #[arg(value_name = "LAUNCH.toml or TRACE")]
+    file: PathBuf,
+    /// Write a web page with everything: one file that needs no network.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write timelines of SMs, warps and memory, for ui.perfetto.dev.
+    #[arg(long, value_name = "FILE")]
+    perfetto: Option<PathBuf>,
+    /// Write a profile for pprof.
+    #[arg(long, value_name = "FILE")]
+    pprof: Option<PathBuf>,
+    /// Write a flame graph.
+    #[arg(long, value_name = "FILE.svg")]
+    flamegraph: Option<PathBuf>,
+    /// Write a trace: what this command can show and compare later.
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Print a table with a row an instruction.
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+    /// Print everything as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Compare with an earlier trace: what got better, what got worse.
+    #[arg(long, value_name = "TRACE")]
+    compare: Option<PathBuf>,
+    /// The launch, counted from 1, that is meant where a form holds only one; the longest where it is left out.
+    #[arg(long, value_name = "N")]
+    launch: Option<usize>,
+    /// Lines to show in the terminal.
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    lines: usize,
+    /// A folder with source files, besides the program's own; can be given several times.
+    #[arg(long, value_name = "DIR")]
+    source: Vec<PathBuf>,
+    /// The machine that times the launches: a configuration's name (see `warploom config list`) or a file.
+    #[arg(long, value_name = "NAME or FILE", default_value = "h200")]
+    config: String,
+    /// Empty the caches before each launch, as profilers do. Otherwise they hold what copies and launches left.
+    #[arg(long)]
+    cold: bool,
+    /// Host threads; 0 for all there are. Profiles do not depend on it.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    threads: usize,
+    /// End a launch that has executed this many warp instructions.
+    #[arg(long, value_name = "N")]
+    max_instructions: Option<u64>,
+    #[command(flatten)]
+    compile: crate::compile::Options,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), End> {
+    let before = arguments.compare.as_deref().map(read_trace).transpose()?.unwrap_or_default();
+    let bytes = files::read(&arguments.file, files::MAX_PROGRAM)?;
+    let profiles = if file::is_trace(&bytes) { read_trace(&arguments.file)? } else { measure(arguments)? };
+    write_files(arguments, &profiles, &before)?;
+    print(arguments, &profiles, &before);
+    Ok(())
+}
+
+/// The profiles of a trace file.
+fn read_trace(path: &Path) -> Result<Vec<Profile>, Problems> {
+    let bytes = files::read(path, files::MAX_PROGRAM)?;
+    let launches = file::read(&bytes).map_err(|e| {
+        Problem::new(format!("{}: {e}", path.display()))
+            .help("give a file that `warploom profile --trace` wrote")
+    })?;
+    Ok(launches.into_iter().map(|l| l.profile).collect())
+}
+
+/// Runs the launches of a file.
+fn measure(arguments: &Arguments) -> Result<Vec<Profile>, End> {
+    let file = LaunchFile::load(&arguments.file)?;
+    let config = driver::config::load(&arguments.config)?;
+    let session = Session::new(&file, &CompileOptions::from(arguments.compile))?;
+    launching::stop_on_ctrl_c();
+    let printed = Mutex::new(Vec::new());
+    let launching = Launching {
+        threads: arguments.threads,
+        max_instructions: arguments.max_instructions,
+        cold: arguments.cold,
+        config: Some(&config),
+        detail: true,
+        json: arguments.json || arguments.csv,
+        printed: &printed,
+    };
+    let mut profiles = Vec::new();
+    for number in 0..file.launches.len() {
+        let (stats, _) = launching.run(&file, &session, number)?;
+        profiles.extend(session.profile(number, &config, &stats, &arguments.source));
+    }
+    Ok(profiles)
+}
+
+/// The earlier profile of the same kernel: the one at the same place, else the first of that name.
+fn earlier<'p>(before: &'p [Profile], number: usize, profile: &Profile) -> Option<&'p Profile> {
+    let same = |p: &&Profile| p.kernel == profile.kernel;
+    before.get(number).filter(same).or_else(|| before.iter().find(same))
+}
+
+/// The launch that forms for one launch show.
+fn chosen<'p>(arguments: &Arguments, profiles: &'p [Profile]) -> Result<&'p Profile, Problems> {
+    let found = match arguments.launch {
+        Some(n) => n.checked_sub(1).and_then(|n| profiles.get(n)),
+        None => profiles.iter().rev().max_by_key(|p| p.cycles),
+    };
+    found.ok_or_else(|| {
+        Problem::new(format!("there is no launch {}", arguments.launch.unwrap_or(1)))
+            .help(format!("the launches are 1 to {}", profiles.len()))
+            .into()
+    })
+}
+
+fn write_files(arguments: &Arguments, profiles: &[Profile], before: &[Profile]) -> Result<(), Problems> {
+    let quiet = arguments.json || arguments.csv;
+    let put = |path: &Path, bytes: &[u8], what: &str| -> Result<(), Problems> {
+        files::write(path, |to| to.write_all(bytes))?;
+        if !quiet {
+            println!("{what} written to {}", path.display());
+        }
+        Ok(())
+    };
+    let one = chosen(arguments, profiles)?;
+    if let Some(path) = &arguments.html {
+        let list: Vec<(&Profile, Option<&Profile>)> =
+            profiles.iter().enumerate().map(|(n, p)| (p, earlier(before, n, p))).collect();
+        let name = arguments.file.file_stem().unwrap_or_default().to_string_lossy();
+        put(path, html::page(&format!("{name} - Warploom profile"), &list).as_bytes(), "page")?;
+    }
+    if let Some(path) = &arguments.perfetto {
+        put(path, &perfetto::trace(one), "Perfetto timelines")?;
+    }
+    if let Some(path) = &arguments.pprof {
+        put(path, &pprof::file(one), "pprof profile")?;
+    }
+    if let Some(path) = &arguments.flamegraph {
+        put(path, flamegraph::svg(one).as_bytes(), "flame graph")?;
+    }
+    if let Some(path) = &arguments.trace {
+        let mut recorder = file::Recorder::new();
+        for p in profiles {
+            recorder.profile(p).map_err(|e| Problem::new(e.to_string()))?;
+        }
+        put(path, &recorder.finish(), "trace")?;
+    }
+    Ok(())
+}
+
+fn print(arguments: &Arguments, profiles: &[Profile], before: &[Profile]) {
+    if arguments.csv {
+        let mut tables = profiles.iter().map(csv::table);
+        print!("{}", tables.next().unwrap_or_default());
+        // One heading for all.
+        tables.for_each(|t| print!("{}", t.split_once('\n').map_or("", |(_, rows)| rows)));
+        return;
+    }
+    if arguments.json {
+        println!("{:#}", json!(profiles.iter().map(json_form::value).collect::<Vec<_>>()));
+        return;
+    }
+    let style = Style { width: render::width(), colour: render::colour_output(), lines: arguments.lines };
+    for (n, p) in profiles.iter().enumerate() {
+        if n > 0 {
+            println!();
+        }
+        print!("{}", text::view(p, style));
+        if let Some(old) = earlier(before, n, p) {
+            print!("\n{}", text::comparison(&compare::compare(old, p), style));
+        }
+    }
+}

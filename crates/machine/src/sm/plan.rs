@@ -1,0 +1,151 @@
+//! What a warp does next: when its next instruction can issue, and why not sooner.
+
+use super::code::{Code, NO_CONSTANT, Producer};
+use super::constants::Constants;
+use super::core::{LINE_INSTRUCTIONS, Sm, Work};
+use super::fetch::{Fetch, Fetched};
+use super::sub_core::SubCore;
+use super::waits::FOR_READERS;
+use super::warp::{State, UNKNOWN, WarpSlot};
+use crate::counters::Counters;
+use crate::stall::{Stall, StallTable};
+use crate::units::Cycle;
+
+/// How far planning came with what a sub-core has of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Planned {
+    /// All the way: the warp waits for a cycle that is known, or for an answer.
+    Done,
+    /// The sub-core does not have the line of code.
+    NoCode,
+    /// It does not have the constant operand.
+    NoConstant,
+}
+
+/// What planning needs of an SM besides the sub-core and the warp.
+pub(super) struct Supply<'a> {
+    pub fetch: &'a mut Fetch,
+    pub constants: &'a mut Constants,
+    pub stalls: &'a mut StallTable,
+    pub counters: &'a mut Counters,
+}
+
+impl Supply<'_> {
+    /// Plans a warp's next instruction as far as the sub-core can by itself.
+    #[inline(always)]
+    pub fn plan(&mut self, sub: &mut SubCore, warp: &mut WarpSlot, code: &Code, now: u64) -> Planned {
+        let timing = code.timing_of(warp.pc);
+        warp.class = timing.class;
+        warp.state = State::Timed;
+        let pc = warp.pc as usize;
+        let mut since = warp.since;
+        let line = warp.pc / LINE_INSTRUCTIONS;
+        if line != warp.line {
+            let Some(ready) = self.fetch.own(sub.number, warp.pc, self.counters) else {
+                return Planned::NoCode;
+            };
+            warp.line = line;
+            let at = ready.0.max(now);
+            if at > since {
+                self.stalls.charge(pc, Stall::NoInstruction, at - since);
+                since = at;
+            }
+        }
+        // What the code says, counted from the issue before.
+        let at = warp.issued + u64::from(timing.wait);
+        if at > since {
+            self.stalls.charge(pc, Stall::Wait, at - since);
+            since = at;
+        }
+        if timing.is_simple {
+            warp.since = since;
+            sub.wait(warp.bit, since, now);
+            return Planned::Done;
+        }
+        // The latest of what has its own time, by producer.
+        let mut latest = [0u64; 4];
+        for &p in code.checks(timing) {
+            let place = &warp.places[(p & !FOR_READERS) as usize];
+            let ready = if p & FOR_READERS == 0 { place.ready } else { place.read };
+            latest[ready.producer()] = latest[ready.producer()].max(ready.cycle());
+        }
+        let fixed = latest[Producer::Fixed as usize].max(latest[Producer::Fma as usize]);
+        let reasons = [Stall::Wait, Stall::LongScoreboard, Stall::ShortScoreboard];
+        for (reason, at) in reasons.into_iter().zip([fixed, latest[1], latest[2]]) {
+            if at > since {
+                if at >= UNKNOWN {
+                    warp.since = since;
+                    warp.state = State::Pending(reason);
+                    return Planned::Done;
+                }
+                self.stalls.charge(pc, reason, at - since);
+                since = at;
+            }
+        }
+        warp.since = since;
+        if timing.constant != NO_CONSTANT {
+            let Some(ready) = self.constants.own(sub.number, timing.bank, timing.constant, self.counters)
+            else {
+                return Planned::NoConstant;
+            };
+            let at = ready.0.max(now);
+            if at > since {
+                self.stalls.charge(pc, Stall::ImcMiss, at - since);
+                warp.since = at;
+            }
+        }
+        sub.wait(warp.bit, warp.since, now);
+        Planned::Done
+    }
+}
+
+impl Sm {
+    /// Finds out when the warp's next instruction can issue, and why not sooner.
+    pub(super) fn plan(&mut self, work: &mut Work<'_>, n: usize, now: u64) {
+        let warp = &mut self.warps[n];
+        let code = &work.contexts[warp.context as usize].code;
+        let sub = &mut self.subs[warp.sub_core as usize];
+        let (fetch, constants) = (&mut self.fetch, &mut self.constants);
+        let mut supply = Supply { fetch, constants, stalls: &mut self.stalls, counters: &mut self.counters };
+        loop {
+            let pc = warp.pc as usize;
+            match supply.plan(sub, warp, code, now) {
+                Planned::Done => return,
+                Planned::NoCode => {
+                    let line = warp.pc / LINE_INSTRUCTIONS;
+                    let sequential = line == warp.line.wrapping_add(1);
+                    let Supply { fetch, counters, .. } = &mut supply;
+                    match fetch.miss(Cycle(now), sub.number, warp.pc, sequential, &mut self.out, counters) {
+                        Fetched::At(at) => {
+                            warp.line = line;
+                            if at.0 > warp.since {
+                                supply.stalls.charge(pc, Stall::NoInstruction, at.0 - warp.since);
+                                warp.since = at.0;
+                            }
+                        }
+                        Fetched::Pending => {
+                            warp.state = State::Pending(Stall::NoInstruction);
+                            return;
+                        }
+                    }
+                }
+                Planned::NoConstant => {
+                    let timing = code.timing_of(warp.pc);
+                    let (bank, offset) = (timing.bank, timing.constant);
+                    let Supply { constants, counters, .. } = &mut supply;
+                    match constants.miss(Cycle(now), sub.number, bank, offset, &mut self.out, counters) {
+                        Fetched::At(at) => {
+                            if at.0 > warp.since {
+                                supply.stalls.charge(pc, Stall::ImcMiss, at.0 - warp.since);
+                                warp.since = at.0;
+                            }
+                            sub.wait(warp.bit, warp.since, now);
+                        }
+                        Fetched::Pending => warp.state = State::Pending(Stall::ImcMiss),
+                    }
+                    return;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! A sub-core's turn: who issues, cycle after cycle.
+//!
+//! Most instructions concern nobody but their warp. As long as only such issue, a sub-core runs by itself, in a loop that
+//! touches nothing but its own state; in front of any other it waits until all sub-cores have come to that cycle.
+
+use super::code::{Class, Kind};
+use super::core::{Sm, Turn, Work};
+use super::plan::{Planned, Supply};
+use super::waits::FOR_READERS;
+use super::warp::{Ready, State, WarpSlot};
+use crate::stall::Stall;
+
+/// A warp that issues next, and the warps that could.
+#[derive(Clone, Copy)]
+struct Chosen {
+    slot: u16,
+    eligible: u64,
+}
+
+/// Whether the host has the instructions that [`Sm`]'s inner loop wants.
+pub(super) fn counts_bits() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return is_x86_feature_detected!("popcnt")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt");
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
+impl Sm {
+    /// A sub-core's turn: until another one is behind, something happened that others have to know, or all of `alone` is
+    /// over, up to which it may run by itself.
+    pub(super) fn turn(&mut self, work: &mut Work<'_>, turn: &Turn, alone: u64) {
+        let s = turn.sub_core;
+        let requests = self.out.len();
+        self.touched = false;
+        loop {
+            if let Some(n) = self.subs[s].unplanned.take() {
+                let now = self.subs[s].next;
+                self.plan(work, n.into(), now);
+                self.subs[s].plan_next(now);
+            } else {
+                let is_quick = self.spec.dispatch_units == 1;
+                let chosen = if is_quick { self.stretch(work, s, alone) } else { self.look(s) };
+                if let Some(chosen) = chosen
+                    && self.subs[s].next <= turn.until
+                {
+                    self.act(work, s, chosen);
+                }
+            }
+            let next = self.subs[s].next;
+            let is_over = next > turn.until || next >= alone;
+            let is_news = self.touched || self.is_held || self.out.len() != requests;
+            if is_over
+                || is_news
+                || self.failure.is_some()
+                || (next >= self.horizon && self.concerns_others())
+            {
+                return;
+            }
+        }
+    }
+
+    /// Runs a sub-core by itself up to a cycle. It stops, its next cycle as it is, in front of anything that others must
+    /// see in the order of time: the warp that does it.
+    fn stretch(&mut self, work: &mut Work<'_>, s: usize, limit: u64) -> Option<Chosen> {
+        #[cfg(target_arch = "x86_64")]
+        if self.counts_bits {
+            // SAFETY: the host has these instructions.
+            return unsafe { self.stretch_with_bit_counts(work, s, limit) };
+        }
+        self.stretch_here(work, s, limit)
+    }
+
+    /// The same with the instructions that count bits, of which the sets of warps need many.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt")]
+    fn stretch_with_bit_counts(&mut self, work: &mut Work<'_>, s: usize, limit: u64) -> Option<Chosen> {
+        self.stretch_here(work, s, limit)
+    }
+
+    #[inline(always)]
+    fn stretch_here(&mut self, work: &mut Work<'_>, s: usize, limit: u64) -> Option<Chosen> {
+        let mut stopped = None;
+        let sub = &mut self.subs[s];
+        let warps = self.warps.as_mut_slice();
+        let (fetch, constants) = (&mut self.fetch, &mut self.constants);
+        let mut supply = Supply { fetch, constants, stalls: &mut self.stalls, counters: &mut self.counters };
+        let (mut issued, mut seen) = (0, 0);
+        while sub.next < limit {
+            let now = sub.next;
+            sub.look(warps, now);
+            let eligible = sub.eligible(now);
+            if eligible == 0 {
+                sub.plan_next(now);
+                continue;
+            }
+            let bit = sub.choose(eligible);
+            let n = sub.slot(bit);
+            let warp = &mut warps[usize::from(n)];
+            let pc = warp.pc;
+            let code = &work.contexts[usize::from(warp.context)].code;
+            let timing = code.timing_of(pc);
+            // All that concerns only the warp is executed at once.
+            let mut to = pc + 1;
+            if warp.ahead == 0 {
+                let resident = &mut work.ctas[usize::from(warp.cta)].resident;
+                let index = usize::from(warp.index);
+                if timing.run > 0 {
+                    warp.ahead = resident.run(index, timing.run.into());
+                } else if timing.kind == Kind::Branch
+                    && let Some(pc) = resident.branch(index)
+                {
+                    (warp.ahead, to) = (1, pc);
+                }
+                if warp.ahead == 0 {
+                    sub.next = now;
+                    stopped = Some(Chosen { slot: n, eligible });
+                    break;
+                }
+            }
+            warp.ahead -= 1;
+            issued += 1;
+            seen += u64::from(eligible.count_ones());
+            let class = timing.class;
+            let mut row = supply.stalls.row(pc as usize);
+            let waited = now - warp.since;
+            if waited > 0 {
+                row.charge_waiting(sub.why(warp, class, now), class.throttle());
+            }
+            row.charge(Stall::Selected, 1);
+            self.issued_by_class[class as usize] += 1;
+            sub.take(bit, class);
+            let start = sub.enter(class, now);
+            sub.read_banks(now, timing.bank_reads);
+            (warp.issued, warp.since, warp.pc) = (now, now + 1, to);
+            if timing.kind == Kind::Branch {
+                let l = &self.spec.latency;
+                let lasts = if to == pc + 1 { l.branch_not_taken } else { l.branch };
+                warp.resolve(to, pc, now + u64::from(lasts.max(1)), supply.stalls);
+            } else if !timing.is_static {
+                let (writes, _) = code.places(timing);
+                for (k, &p) in writes.iter().enumerate() {
+                    let at = start + u64::from(timing.latency_of(k));
+                    warp.places[p as usize].ready = Ready::at(at, timing.producer);
+                }
+            }
+            if supply.plan(sub, warp, code, now) != Planned::Done {
+                (sub.unplanned, sub.next) = (Some(n), now);
+                break;
+            }
+            sub.plan_after(class, eligible, now);
+        }
+        self.counters.eligible_cycles += issued;
+        self.counters.eligible_warps += seen;
+        self.counters.issue_cycles += issued;
+        stopped
+    }
+
+    /// The warp that a sub-core would issue in its next cycle.
+    fn look(&mut self, s: usize) -> Option<Chosen> {
+        let sub = &mut self.subs[s];
+        let now = sub.next;
+        sub.look(&mut self.warps, now);
+        let eligible = sub.eligible(now);
+        if eligible == 0 {
+            sub.plan_next(now);
+            return None;
+        }
+        Some(Chosen { slot: sub.slot(sub.choose(eligible)), eligible })
+    }
+
+    /// A warp issues something that others see, all sub-cores having come to the cycle.
+    fn act(&mut self, work: &mut Work<'_>, s: usize, chosen: Chosen) {
+        let (n, now) = (usize::from(chosen.slot), self.subs[s].next);
+        if now >= self.horizon && Sm::leaves(self.warps[n].class) {
+            // It must not happen before the other SMs are here.
+            self.is_held = true;
+            return;
+        }
+        self.counters.eligible_cycles += 1;
+        self.counters.eligible_warps += u64::from(chosen.eligible.count_ones());
+        self.counters.issue_cycles += 1;
+        self.issue_warp(work, s, n, now);
+        self.subs[s].plan_next(now);
+    }
+
+    /// Issues as many instructions of the chosen warp as there are dispatch units.
+    fn issue_warp(&mut self, work: &mut Work<'_>, s: usize, n: usize, now: u64) {
+        self.issue(work, s, n, now);
+        for _ in 1..self.spec.dispatch_units {
+            let warp = &self.warps[n];
+            let leaves = now >= self.horizon && Sm::leaves(warp.class);
+            if warp.state != State::Timed || warp.since > now + 1 || leaves || !self.follows(work, n, now) {
+                return;
+            }
+            let class = self.warps[n].class;
+            if !self.subs[s].is_free(class, now) {
+                return;
+            }
+            // It was planned for the next cycle: it is not looked at there any more.
+            let warp: &mut WarpSlot = &mut self.warps[n];
+            self.subs[s].unwait(warp.bit, warp.since);
+            warp.since = now;
+            warp.marks = self.subs[s].busy(class, now);
+            self.issue(work, s, n, now);
+        }
+    }
+
+    /// Whether an instruction of this class concerns more than its SM.
+    fn leaves(class: Class) -> bool {
+        matches!(class, Class::Global | Class::Tex)
+    }
+
+    /// Whether the planned instruction's operands are there in the cycle of the one before.
+    fn follows(&self, work: &Work<'_>, n: usize, now: u64) -> bool {
+        let warp = &self.warps[n];
+        let code = &work.contexts[usize::from(warp.context)].code;
+        let timing = code.timing_of(warp.pc);
+        let is_there = |&p: &u16| warp.places[(p & !FOR_READERS) as usize].ready.cycle() <= now;
+        timing.is_paired && code.checks(timing).iter().all(is_there)
+    }
+}
