@@ -68,3 +68,47 @@ pub struct CtaEnd {
     pub launch: u32,
     pub linear: u64,
 }
+
+/// Brings a list in order whose parts before and from `middle` on are. New answers mostly come after what waits already:
+/// only what comes after the first of them moves.
+pub fn merge(list: &mut [Response], middle: usize, late: &mut Vec<Response>) {
+    late.clear();
+    late.extend_from_slice(&list[middle..]);
+    let (mut old, mut end) = (middle, list.len());
+    while let Some(last) = late.last() {
+        end -= 1;
+        if old > 0 && list[old - 1].at > last.at {
+            old -= 1;
+            list[end] = list[old];
+        } else {
+            list[end] = *last;
+            late.pop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_merged_in_order() {
+        let answer = |at: u64, token: u32| Response {
+            at: Cycle(at),
+            token: Token(token),
+            line: 0,
+            sectors: 1,
+            kind: RequestKind::Load,
+        };
+        let times = [3, 5, 5, 9, 1, 5, 8, 12];
+        for middle in [0, 4, 8] {
+            let mut list: Vec<Response> = (0..8).map(|n| answer(times[n], n as u32)).collect();
+            list[..middle].sort_by_key(|r| r.at);
+            list[middle..].sort_by_key(|r| r.at);
+            let mut expected = list.clone();
+            expected.sort_by_key(|r| r.at);
+            merge(&mut list, middle, &mut Vec::new());
+            assert_eq!(list, expected);
+        }
+    }
+}

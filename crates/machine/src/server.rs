@@ -37,32 +37,29 @@ pub struct Calendar {
     room: u32,
     /// Cycles that a unit takes, in 2^-32 cycles.
     unit: u64,
-    /// A ring.
+    /// A ring. Buckets after the newest are empty.
     buckets: Box<[Bucket; BUCKETS]>,
-    /// Number of the oldest bucket that is still kept.
-    first: u64,
+    /// Number of the newest bucket that was asked for.
+    newest: u64,
 }
 
-/// A stretch of time.
+/// A stretch of time. Small: hundreds of calendars take turns in the host's caches.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
-    /// Low bits of its number. Another number means an old bucket: this one has not been used yet.
-    number: u32,
     /// Units taken.
     used: u16,
     /// When it is full: how far ahead the next with room may be.
     skip: u16,
 }
 
-/// Its number is that of no bucket for the first 2^32.
-const UNUSED: Bucket = Bucket { number: u32::MAX, used: 0, skip: 1 };
+const UNUSED: Bucket = Bucket { used: 0, skip: 1 };
 
 impl Calendar {
     /// A link that passes `units`, at most 65,535, in every `1 << shift` cycles.
     pub fn new(shift: u32, units: u32) -> Calendar {
         let room = units.clamp(1, u32::from(u16::MAX));
         let unit = (1u64 << (shift + 32)) / u64::from(room);
-        Calendar { shift, room, unit, buckets: Box::new([UNUSED; BUCKETS]), first: 0 }
+        Calendar { shift, room, unit, buckets: Box::new([UNUSED; BUCKETS]), newest: 0 }
     }
 
     /// A link that passes `rate` units in a cycle. Buckets are long enough for most users to need only one, and for the
@@ -74,26 +71,40 @@ impl Calendar {
 
     #[inline(always)]
     fn bucket(&mut self, n: u64) -> &mut Bucket {
-        let bucket = &mut self.buckets[n as usize % BUCKETS];
-        if bucket.number != n as u32 {
-            *bucket = Bucket { number: n as u32, used: 0, skip: 1 };
+        &mut self.buckets[n as usize % BUCKETS]
+    }
+
+    /// Number of the oldest bucket that is still kept.
+    #[inline(always)]
+    fn first(&self) -> u64 {
+        (self.newest + 1).saturating_sub(BUCKETS as u64)
+    }
+
+    /// Bucket `n` is asked for: those that it leaves behind are used again.
+    #[inline(always)]
+    fn reach(&mut self, n: u64) {
+        if n - self.newest.min(n) > BUCKETS as u64 {
+            self.newest = n - BUCKETS as u64;
         }
-        bucket
+        while self.newest < n {
+            self.newest += 1;
+            *self.bucket(self.newest) = UNUSED;
+        }
     }
 
     /// The first bucket from number `n` on that has room, and that room.
     #[inline(always)]
     fn with_room(&mut self, mut n: u64) -> (u64, u32) {
         loop {
-            self.first = self.first.max((n + 1).saturating_sub(BUCKETS as u64));
+            self.reach(n);
             let room = self.room;
-            let Bucket { used, skip, .. } = *self.bucket(n);
+            let Bucket { used, skip } = *self.bucket(n);
             if u32::from(used) < room {
                 return (n, room - u32::from(used));
             }
             // Who asks again for a full stretch passes over it in longer and longer steps.
             let next = n + u64::from(skip);
-            if next < self.first + BUCKETS as u64 {
+            if next <= self.newest {
                 let beyond = *self.bucket(next);
                 if u32::from(beyond.used) >= room {
                     self.bucket(n).skip = skip + beyond.skip;
@@ -107,7 +118,24 @@ impl Calendar {
     #[inline]
     pub fn take(&mut self, at: Cycle, units: u32) -> Cycle {
         let wanted = at.0 >> self.shift;
-        let mut n = wanted.max(self.first);
+        // Mostly the first bucket has room.
+        if wanted >= self.first() {
+            self.reach(wanted);
+            let (room, unit) = (self.room, self.unit);
+            let bucket = self.bucket(wanted);
+            let used = u32::from(bucket.used) + units;
+            if used <= room {
+                bucket.used = used as u16;
+                let share = (u64::from(used) * unit) >> 32;
+                return Cycle((wanted << self.shift) + share.saturating_sub(1)).later(at);
+            }
+        }
+        self.take_later(wanted, at, units)
+    }
+
+    /// The same where the first bucket has not enough room.
+    fn take_later(&mut self, wanted: u64, at: Cycle, units: u32) -> Cycle {
+        let mut n = wanted.max(self.first());
         let mut left = units;
         loop {
             let (found, free) = self.with_room(n);
@@ -129,7 +157,7 @@ impl Calendar {
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.buckets.fill(UNUSED);
-        self.first = 0;
+        self.newest = 0;
     }
 }
 

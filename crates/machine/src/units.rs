@@ -59,5 +59,12 @@ pub struct Token(pub u32);
 pub const LINE: u64 = 128;
 /// Bytes of a sector, the unit that caches miss by and that crosses the crossbar.
 pub const SECTOR: u64 = 32;
+/// How many sectors a mask of four has. Host processors may lack an instruction that counts bits.
+#[inline(always)]
+pub fn count(sectors: u8) -> u32 {
+    const COUNTS: u64 = 0x4332_3221_3221_2110;
+    (COUNTS >> (4 * (sectors & 15))) as u32 & 15
+}
+
 /// Sectors of a line.
 pub const SECTORS: u32 = (LINE / SECTOR) as u32;

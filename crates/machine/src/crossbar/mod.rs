@@ -8,7 +8,7 @@ pub use spec::Spec;
 
 use crate::ports::RequestKind;
 use crate::server::Calendar;
-use crate::units::{Cycle, SECTOR};
+use crate::units::{Cycle, SECTOR, count};
 
 /// The channels of one GPC.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ impl Channels {
     pub fn request_size(&self, kind: RequestKind, sectors: u8) -> u32 {
         match kind {
             RequestKind::Store | RequestKind::Atomic | RequestKind::Reduction => {
-                self.request_bytes + sectors.count_ones() * SECTOR as u32
+                self.request_bytes + count(sectors) * SECTOR as u32
             }
             _ => self.request_bytes,
         }
@@ -47,7 +47,7 @@ impl Channels {
     pub fn answer_size(&self, kind: RequestKind, sectors: u8) -> u32 {
         match kind {
             RequestKind::Store | RequestKind::Reduction => self.answer_bytes,
-            _ => self.answer_bytes + sectors.count_ones() * SECTOR as u32,
+            _ => self.answer_bytes + count(sectors) * SECTOR as u32,
         }
     }
 

@@ -3,7 +3,7 @@
 use super::NONE;
 use super::coalescer::{Met, NOTHING};
 use crate::server::Calendar;
-use crate::units::{Cycle, LINE, SECTOR, SECTORS};
+use crate::units::{Cycle, LINE, SECTOR, SECTORS, count};
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -57,7 +57,7 @@ impl L15 {
             return NOTHING;
         }
         let found = Met { sectors: met, packet: entry.packet, ready: entry.ready };
-        let passed = self.port.take(at, met.count_ones() * SECTOR as u32) + self.latency;
+        let passed = self.port.take(at, count(met) * SECTOR as u32) + self.latency;
         Met { ready: passed.later(found.ready), ..found }
     }
 

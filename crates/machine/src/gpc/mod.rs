@@ -13,9 +13,10 @@ use crate::config::Config;
 use crate::counters::Counters;
 use crate::crossbar::Channels;
 use crate::l2::{Ask, Map, Place};
-use crate::ports::{Request, RequestKind, Response};
+use crate::ports::{Request, RequestKind, Response, merge};
+use crate::prefetch::prefetch;
 use crate::tpc::Port;
-use crate::units::{Cycle, LINE};
+use crate::units::{Cycle, LINE, Token};
 use coalescer::Coalescer;
 use l15::L15;
 use mmu::Mmu;
@@ -26,19 +27,44 @@ const NONE: u32 = u32::MAX;
 /// All sectors of a line.
 const ALL: u8 = 15;
 
-/// What a request of this exchange waits for.
+/// A request of this exchange and what it waits for.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
-    request: Request,
+    line: u64,
+    /// When sectors that were here or under way are in the GPC.
+    ready: Cycle,
+    token: Token,
     /// Its own packet.
     packet: u32,
     /// A packet of another request that brings some of its sectors.
     follows: u32,
-    /// When sectors that were here or under way are in the GPC.
-    ready: Cycle,
-    /// Nobody asked: the GPC fetches ahead for itself.
-    ahead: bool,
+    /// The GPC's SM that asked, or [`NOBODY`].
+    sm: u16,
+    sectors: u8,
+    kind: RequestKind,
 }
+
+/// Asks where the GPC fetches ahead for itself.
+const NOBODY: u16 = u16::MAX;
+
+impl Waiting {
+    #[inline(always)]
+    fn new(sm: usize, request: &Request) -> Waiting {
+        Waiting {
+            line: request.line,
+            ready: Cycle(0),
+            token: request.token,
+            packet: NONE,
+            follows: NONE,
+            sm: sm as u16,
+            sectors: request.sectors,
+            kind: request.kind,
+        }
+    }
+}
+
+/// Cycles between requests of an exchange up to which they are brought in order by counting.
+const SPAN: u64 = 4096;
 
 /// The memory side of one GPC: all that its SMs share on the way to the crossbar and back.
 #[derive(Debug)]
@@ -69,18 +95,18 @@ pub struct Gpc {
     l15: L15,
     mmu: Mmu,
     channels: Channels,
-    /// Requests of this exchange: as they came, their order, and what they wait for.
-    requests: Vec<Request>,
-    order: Vec<u64>,
+    /// Requests of this exchange: the SM and the number of each in the order of cycles, and what they wait for.
+    order: Vec<(u16, u32)>,
+    counts: Vec<u32>,
     waiting: Vec<Waiting>,
     /// Packets that go to memory partitions, when their answers leave there, and when they are here.
     packets: Vec<Ask>,
     answers: Vec<AtomicU64>,
     arrived: Vec<Cycle>,
-    /// Packets by pair of slices: where each pair's begin, and their numbers.
+    /// When each packet comes to its pair of slices. By pair: where each pair's begin, and their times and numbers.
+    pairs: Vec<(Cycle, u32)>,
     starts: Vec<u32>,
-    by_pair: Vec<u32>,
-    pairs: Vec<u32>,
+    by_pair: Vec<(Cycle, u32)>,
     pub counters: Counters,
 }
 
@@ -115,15 +141,15 @@ impl Gpc {
             l15: L15::new(&config.gpc),
             mmu: Mmu::new(&config.gpc),
             channels: Channels::new(&config.crossbar),
-            requests: Vec::new(),
             order: Vec::new(),
+            counts: Vec::new(),
             waiting: Vec::new(),
             packets: Vec::new(),
             answers: Vec::new(),
             arrived: Vec::new(),
+            pairs: Vec::new(),
             starts: Vec::new(),
             by_pair: Vec::new(),
-            pairs: Vec::new(),
             counters: Counters::default(),
         }
     }
@@ -133,49 +159,75 @@ impl Gpc {
         self.first_sm..self.first_sm + self.sms
     }
 
-    /// Takes the requests of its SMs, one list an SM, and makes packets of what the GPC cannot answer.
-    pub fn send(&mut self, outboxes: &mut [Vec<Request>], shared: &SharedTlb, map: &Map) {
+    /// Takes the requests of its SMs, one list an SM in the order of cycles, and makes packets of what the GPC cannot
+    /// answer. The lists stay until [`Gpc::receive`].
+    pub fn send(&mut self, outboxes: &[Vec<Request>], shared: &SharedTlb, map: &Map) {
         self.pairs.clear();
-        if outboxes.iter().all(Vec::is_empty) {
+        self.sort(outboxes);
+        if self.order.is_empty() {
             return;
         }
-        self.requests.clear();
-        self.order.clear();
-        for outbox in outboxes.iter_mut() {
-            self.requests.append(outbox);
+        let order = std::mem::take(&mut self.order);
+        for &(sm, n) in &order {
+            self.request(sm.into(), &outboxes[sm as usize][n as usize], shared, map);
         }
-        let Some(first) = self.requests.iter().map(|r| r.at).min() else {
-            return;
-        };
-        // In the order of cycles; SMs and their own order decide between equals.
-        let keys = self.requests.iter().enumerate().map(|(n, r)| (r.at - first) << 32 | n as u64);
-        self.order.extend(keys);
-        self.order.sort_unstable();
-        for n in 0..self.order.len() {
-            let request = self.requests[self.order[n] as u32 as usize];
-            self.request(&request, shared, map);
-        }
+        self.order = order;
         if self.answers.len() < self.packets.len() {
             self.answers.resize_with(self.packets.len().next_power_of_two(), AtomicU64::default);
         }
         self.sort_by_pair(map.pairs() as usize);
     }
 
+    /// Brings requests in the order of cycles; SMs and their own order decide between equals.
+    fn sort(&mut self, outboxes: &[Vec<Request>]) {
+        self.order.clear();
+        let (mut first, mut last, mut len) = (Cycle::NEVER, Cycle(0), 0);
+        for outbox in outboxes {
+            if let (Some(a), Some(b)) = (outbox.first(), outbox.last()) {
+                first = Cycle(first.0.min(a.at.0));
+                last = last.later(b.at);
+                len += outbox.len();
+            }
+        }
+        let all = outboxes.iter().enumerate();
+        let all =
+            all.flat_map(|(sm, o)| o.iter().enumerate().map(move |(n, r)| (r.at, (sm as u16, n as u32))));
+        if last.since(first) >= SPAN {
+            self.order.extend(all.map(|(_, place)| place));
+            self.order.sort_by_key(|&(sm, n)| outboxes[sm as usize][n as usize].at);
+            return;
+        }
+        let cycles = last.since(first) as usize + 1;
+        self.counts.clear();
+        self.counts.resize(cycles + 1, 0);
+        let cycle = |at: Cycle| (at.since(first) as usize).min(cycles - 1);
+        for r in outboxes.iter().flatten() {
+            self.counts[cycle(r.at) + 1] += 1;
+        }
+        for n in 0..cycles {
+            self.counts[n + 1] += self.counts[n];
+        }
+        self.order.resize(len, (0, 0));
+        for (at, place) in all {
+            let next = &mut self.counts[cycle(at)];
+            self.order[*next as usize] = place;
+            *next += 1;
+        }
+    }
+
     #[inline(always)]
-    fn request(&mut self, request: &Request, shared: &SharedTlb, map: &Map) {
-        let sm = request.sm.0 as usize - self.first_sm;
+    fn request(&mut self, sm: usize, request: &Request, shared: &SharedTlb, map: &Map) {
         let (tpc, _, meeting) = self.places[sm];
         let size = self.channels.request_size(request.kind, request.sectors);
         let at = self.ports[tpc as usize].send(request.at, size);
         let line = request.line / LINE;
         if matches!(request.kind, RequestKind::Instruction | RequestKind::Constant) {
-            return self.request_code(request, at, shared, map);
+            return self.request_code(sm, request, at, shared, map);
         }
         let place = map.place(line);
         self.count_use(sm, &place, map);
         let mut missing = request.sectors;
-        let mut waiting =
-            Waiting { request: *request, packet: NONE, follows: NONE, ready: Cycle(0), ahead: false };
+        let mut waiting = Waiting::new(sm, request);
         let at = self.translate(at, request.line, shared) + self.latency;
         let is_load = request.kind == RequestKind::Load;
         if is_load {
@@ -197,11 +249,10 @@ impl Gpc {
     }
 
     /// A request for code or constants: the cache here answers, or fetches the line and its neighbours.
-    fn request_code(&mut self, request: &Request, at: Cycle, shared: &SharedTlb, map: &Map) {
+    fn request_code(&mut self, sm: usize, request: &Request, at: Cycle, shared: &SharedTlb, map: &Map) {
         let line = request.line / LINE;
         let met = self.l15.look_up(at, line, request.sectors);
-        let mut waiting =
-            Waiting { request: *request, packet: NONE, follows: met.packet, ready: met.ready, ahead: false };
+        let mut waiting = Waiting { follows: met.packet, ready: met.ready, ..Waiting::new(sm, request) };
         if met.sectors == request.sectors {
             self.waiting.push(waiting);
             return;
@@ -217,8 +268,8 @@ impl Gpc {
             }
             let packet = self.packet_to(at, request, other, ALL, map.place(other));
             self.l15.sent(other, ALL, packet);
-            let request = Request { line: other * LINE, ..*request };
-            self.waiting.push(Waiting { request, packet, follows: NONE, ready: Cycle(0), ahead: true });
+            let ahead = Waiting::new(sm, &Request { line: other * LINE, ..*request });
+            self.waiting.push(Waiting { packet, sm: NOBODY, ..ahead });
         }
     }
 
@@ -235,8 +286,9 @@ impl Gpc {
     fn packet_to(&mut self, at: Cycle, request: &Request, line: u64, sectors: u8, place: Place) -> u32 {
         let packet = self.packets.len() as u32;
         let size = self.channels.request_size(request.kind, sectors);
+        let at = self.channels.send(at, size);
         self.packets.push(Ask {
-            at: self.channels.send(at, size),
+            at,
             place,
             line,
             sectors,
@@ -245,7 +297,7 @@ impl Gpc {
             depth: request.depth,
             operations: request.operations,
         });
-        self.pairs.push(place.pair);
+        self.pairs.push((at, place.pair));
         packet
     }
 
@@ -265,17 +317,17 @@ impl Gpc {
     fn sort_by_pair(&mut self, pairs: usize) {
         self.starts.clear();
         self.starts.resize(pairs + 1, 0);
-        for &pair in &self.pairs {
+        for &(_, pair) in &self.pairs {
             self.starts[pair as usize + 1] += 1;
         }
         for n in 0..pairs {
             self.starts[n + 1] += self.starts[n];
         }
         self.by_pair.clear();
-        self.by_pair.resize(self.pairs.len(), 0);
-        for (n, &pair) in self.pairs.iter().enumerate() {
+        self.by_pair.resize(self.pairs.len(), (Cycle(0), 0));
+        for (n, &(at, pair)) in self.pairs.iter().enumerate() {
             let place = &mut self.starts[pair as usize];
-            self.by_pair[*place as usize] = n as u32;
+            self.by_pair[*place as usize] = (at, n as u32);
             *place += 1;
         }
         // Each start moved to the next one's place: back again.
@@ -284,12 +336,12 @@ impl Gpc {
     }
 
     /// Pairs of slices that this exchange's packets go to, one a packet.
-    pub fn pairs(&self) -> &[u32] {
-        &self.pairs
+    pub fn pairs(&self) -> impl Iterator<Item = u32> {
+        self.pairs.iter().map(|&(_, pair)| pair)
     }
 
-    /// Packets of this exchange for a pair of slices: their numbers.
-    pub fn packets_for(&self, pair: usize) -> &[u32] {
+    /// Packets of this exchange for a pair of slices: when they come there, and their numbers.
+    pub fn packets_for(&self, pair: usize) -> &[(Cycle, u32)] {
         if self.packets.is_empty() {
             return &[];
         }
@@ -300,63 +352,70 @@ impl Gpc {
         &self.packets[n as usize]
     }
 
+    /// Packet `n` will be looked at soon.
+    #[inline(always)]
+    pub fn expect(&self, n: u32) {
+        prefetch(&self.packets, n as usize);
+    }
+
     /// The answer to packet `n` leaves its memory partition at `at`.
     pub fn answer(&self, n: u32, at: Cycle) {
         // Threads meet before it is read.
         self.answers[n as usize].store(at.0, Ordering::Relaxed);
     }
 
-    /// Brings answers to the SMs, one list an SM; none before `until`. The last one's cycle.
-    pub fn receive(&mut self, inboxes: &mut [Vec<Response>], until: Cycle) -> Cycle {
+    /// Brings answers to the SMs, one list an SM; none before `until`. The last one's cycle. Requests are done with.
+    pub fn receive(
+        &mut self,
+        outboxes: &mut [Vec<Request>],
+        inboxes: &mut [Vec<Response>],
+        until: Cycle,
+    ) -> Cycle {
         let mut last = Cycle(0);
         if self.waiting.is_empty() {
             return last;
         }
+        outboxes.iter_mut().for_each(Vec::clear);
         self.arrived.clear();
         for w in 0..self.waiting.len() {
-            let Waiting { request, packet, follows, ready, ahead } = self.waiting[w];
-            let sm = request.sm.0 as usize - self.first_sm;
+            let Waiting { line, ready, token, packet, follows, sm, sectors, kind } = self.waiting[w];
+            let is_ahead = sm == NOBODY;
+            let sm = if is_ahead { 0 } else { sm as usize };
             let (tpc, place, meeting) = self.places[sm];
             let mut at = ready;
             if packet != NONE {
                 let left = Cycle(self.answers[packet as usize].load(Ordering::Relaxed));
-                let sectors = self.packets[packet as usize].sectors;
-                let here = self.channels.receive(left, self.channels.answer_size(request.kind, sectors));
+                let asked = self.packets[packet as usize].sectors;
+                let here = self.channels.receive(left, self.channels.answer_size(kind, asked));
                 // Packets are in the order of who waits for them.
                 self.arrived.push(here);
                 at = at.later(here);
-                match request.kind {
+                match kind {
                     RequestKind::Load => {
-                        self.coalescers[meeting as usize].answered(request.line / LINE, packet, left, here);
+                        self.coalescers[meeting as usize].answered(line / LINE, packet, left, here);
                     }
                     RequestKind::Instruction | RequestKind::Constant => {
-                        self.l15.answered(request.line / LINE, packet, here);
+                        self.l15.answered(line / LINE, packet, here);
                     }
                     _ => {}
                 }
             }
-            if ahead {
+            if is_ahead {
                 continue;
             }
             if follows != NONE {
                 at = at.later(self.arrived[follows as usize]);
             }
-            let size = self.channels.answer_size(request.kind, request.sectors);
+            let size = self.channels.answer_size(kind, sectors);
             let at = self.ports[tpc as usize].receive(at, place as usize, size);
             // Who asked for code or constants has waited; others hear of it after the exchange at the earliest.
-            let waited = matches!(request.kind, RequestKind::Instruction | RequestKind::Constant);
+            let waited = matches!(kind, RequestKind::Instruction | RequestKind::Constant);
             let at = if waited { at } else { at.later(until) };
             last = last.later(at);
             if self.before[sm] == NONE {
                 self.before[sm] = inboxes[sm].len() as u32;
             }
-            inboxes[sm].push(Response {
-                at,
-                token: request.token,
-                line: request.line,
-                sectors: request.sectors,
-                kind: request.kind,
-            });
+            inboxes[sm].push(Response { at, token, line, sectors, kind });
         }
         for (before, inbox) in self.before.iter_mut().zip(inboxes) {
             let before = std::mem::replace(before, NONE) as usize;
@@ -397,50 +456,5 @@ impl Gpc {
         self.l15.clear();
         self.mmu.clear();
         self.channels.clear();
-    }
-}
-
-/// Brings a list in order whose parts before and from `middle` on are. New answers mostly come after what waits already:
-/// only what comes after the first of them moves.
-fn merge(list: &mut [Response], middle: usize, late: &mut Vec<Response>) {
-    late.clear();
-    late.extend_from_slice(&list[middle..]);
-    let (mut old, mut end) = (middle, list.len());
-    while let Some(last) = late.last() {
-        end -= 1;
-        if old > 0 && list[old - 1].at > last.at {
-            old -= 1;
-            list[end] = list[old];
-        } else {
-            list[end] = *last;
-            late.pop();
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::units::Token;
-
-    #[test]
-    fn lists_are_merged_in_order() {
-        let answer = |at: u64, token: u32| Response {
-            at: Cycle(at),
-            token: Token(token),
-            line: 0,
-            sectors: 1,
-            kind: RequestKind::Load,
-        };
-        let times = [3, 5, 5, 9, 1, 5, 8, 12];
-        for middle in [0, 4, 8] {
-            let mut list: Vec<Response> = (0..8).map(|n| answer(times[n], n as u32)).collect();
-            list[..middle].sort_by_key(|r| r.at);
-            list[middle..].sort_by_key(|r| r.at);
-            let mut expected = list.clone();
-            expected.sort_by_key(|r| r.at);
-            merge(&mut list, middle, &mut Vec::new());
-            assert_eq!(list, expected);
-        }
     }
 }

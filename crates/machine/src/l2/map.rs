@@ -29,6 +29,36 @@ pub struct Map {
     set_shift: u32,
     /// DRAM channels of a pair that serve one half.
     channels_per_half: u32,
+    /// What divides by pages of a block, and by those channels.
+    by_pages: Divider,
+    by_channels: Divider,
+}
+
+/// Divides by a number that is known long before: a multiplication, where both are small.
+#[derive(Clone, Copy, Debug)]
+struct Divider {
+    by: u64,
+    /// 2^64 over the divisor, rounded up: exact for numbers of 32 bits.
+    factor: u64,
+}
+
+impl Divider {
+    fn new(by: u64) -> Divider {
+        let by = by.max(1);
+        Divider { by, factor: (u64::MAX / by).wrapping_add(1) }
+    }
+
+    /// Quotient and remainder.
+    #[inline(always)]
+    fn divide(&self, n: u64) -> (u64, u64) {
+        let quotient = match u32::try_from(n) {
+            // Of 1 the factor does not fit.
+            _ if self.by == 1 => n,
+            Ok(n) => ((u128::from(n) * u128::from(self.factor)) >> 64) as u64,
+            Err(_) => n / self.by,
+        };
+        (quotient, n - quotient * self.by)
+    }
 }
 
 /// Bits of a line's number that say which of its page's slices it is on, the first ones first.
@@ -59,13 +89,17 @@ impl Map {
         // Pages that are too small have fewer bits to choose by.
         let most = SLICE_BITS.iter().filter(|&&b| b < home_shift).count() as u32;
         let spread = pairs.trailing_zeros().min(most);
+        let groups = u64::from(pairs >> spread);
+        let channels_per_half = (dram.channels / (pairs * halves)).max(1);
         Map {
             spread,
-            groups: u64::from(pairs >> spread),
+            groups,
             halves,
             home_shift,
             set_shift: l2.sets.max(1).ilog2(),
-            channels_per_half: (dram.channels / (pairs * halves)).max(1),
+            channels_per_half,
+            by_pages: Divider::new(groups * u64::from(halves)),
+            by_channels: Divider::new(channels_per_half.into()),
         }
     }
 
@@ -85,12 +119,7 @@ impl Map {
     #[inline(always)]
     fn split(&self, line: u64) -> Split {
         let page = line >> self.home_shift;
-        let pages = self.groups * u64::from(self.halves);
-        // In 32 bits where that is enough, which is faster.
-        let (block, page) = match u32::try_from(page) {
-            Ok(page) => (u64::from(page / pages as u32), u64::from(page % pages as u32)),
-            Err(_) => (page / pages, page % pages),
-        };
+        let (block, page) = self.by_pages.divide(page);
         let (mut slice, mut index) = (0, line & ((1 << self.home_shift) - 1));
         for (n, &bit) in SLICE_BITS[..self.spread as usize].iter().enumerate().rev() {
             slice |= (line >> bit & 1) << n;
@@ -105,7 +134,8 @@ impl Map {
     #[inline(always)]
     fn pair_of(&self, s: &Split) -> u32 {
         let turn = ((mix(s.block) >> 32) * self.groups) >> 32;
-        let group = s.page / u64::from(self.halves) + turn;
+        // Halves are one or two.
+        let group = (s.page >> (self.halves - 1)) + turn;
         let group = if group >= self.groups { group - self.groups } else { group };
         ((group << self.spread) | s.slice) as u32
     }
@@ -126,13 +156,13 @@ impl Map {
         let own = (s.block << (self.home_shift - self.spread)) | s.index;
         let sets = (1u64 << self.set_shift) - 1;
         let set = own.wrapping_add(mix(own >> self.set_shift) >> 33) & sets;
-        let channels = u64::from(self.channels_per_half);
+        let (position, channel) = self.by_channels.divide(own);
         Place {
             pair: self.pair_of(&s),
             home,
             set: set as u32,
-            channel: home * self.channels_per_half + (own % channels) as u32,
-            position: own / channels * LINE,
+            channel: home * self.channels_per_half + channel as u32,
+            position: position * LINE,
         }
     }
 }
@@ -161,6 +191,16 @@ mod tests {
         let share = f64::from(n) / slices.len() as f64;
         let fullest = slices.iter().max().map_or(0.0, |&n| f64::from(n));
         assert!(fullest <= share * most, "{fullest} where {share} is fair");
+    }
+
+    #[test]
+    fn divisions_are_exact() {
+        for by in [1, 2, 3, 5, 12, 48, 1000, (1 << 31) + 1] {
+            let divider = Divider::new(by);
+            for n in [0, 1, by - 1, by, by + 1, 7 * by - 1, 7 * by, u64::from(u32::MAX), 1 << 32, 1 << 45] {
+                assert_eq!(divider.divide(n), (n / by, n % by), "{n} / {by}");
+            }
+        }
     }
 
     #[test]

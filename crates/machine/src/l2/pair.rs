@@ -9,7 +9,7 @@ use crate::counters::Counters;
 use crate::dram;
 use crate::ports::RequestKind;
 use crate::server::Calendar;
-use crate::units::{Cycle, SECTOR, SECTORS};
+use crate::units::{Cycle, SECTOR, SECTORS, count};
 
 /// A request at a slice.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +58,7 @@ pub struct Pair {
 
 #[inline(always)]
 fn bytes(sectors: u8) -> u32 {
-    sectors.count_ones() * SECTOR as u32
+    count(sectors) * SECTOR as u32
 }
 
 impl Pair {
@@ -86,17 +86,27 @@ impl Pair {
         }
     }
 
+    /// A request will be served soon.
+    #[inline(always)]
+    pub fn expect(&self, near: u32, ask: &Ask) {
+        let (near, home) = (near as usize, ask.place.home as usize);
+        self.slices[home].tags.expect(ask.place.set);
+        if near != home {
+            self.slices[near].tags.expect(ask.place.set);
+        }
+    }
+
     /// When the answer to a request leaves the slice of half `near`.
     pub fn serve(&mut self, near: u32, ask: &Ask) -> Cycle {
         let place = ask.place;
         match ask.kind {
             RequestKind::Load | RequestKind::Instruction | RequestKind::Constant => {
-                self.counters.l2_load_sectors += u64::from(ask.sectors.count_ones());
+                self.counters.l2_load_sectors += u64::from(count(ask.sectors));
                 self.load(near as usize, &place, ask)
             }
             RequestKind::Store => {
-                self.counters.l2_store_sectors += u64::from(ask.sectors.count_ones());
-                let n = u64::from(ask.sectors.count_ones());
+                self.counters.l2_store_sectors += u64::from(count(ask.sectors));
+                let n = u64::from(count(ask.sectors));
                 let cost = bytes(ask.sectors) + self.write_bytes;
                 let (at, away) = self.bring_home(near as usize, &place, ask, n, cost);
                 self.count(n, n);
@@ -150,12 +160,12 @@ impl Pair {
             }
         }
         let missing = ask.sectors & !present;
-        self.count(u64::from(ask.sectors.count_ones()), u64::from(present.count_ones()));
+        self.count(u64::from(count(ask.sectors)), u64::from(count(present)));
         if missing == 0 {
             return done;
         }
         let missing = self.with_neighbours(missing);
-        self.counters.l2_far_sectors += u64::from(missing.count_ones());
+        self.counters.l2_far_sectors += u64::from(count(missing));
         let asked = self.slices[near].link.take(start + self.latency, MESSAGE) + self.far_latency;
         let there = self.load_home(home, place, ask.line, missing, asked, COPIED);
         let back = self.slices[home].link.take(there, MESSAGE + bytes(missing)) + self.far_latency;
@@ -198,7 +208,7 @@ impl Pair {
                 done = done.later(way.ready);
             }
         }
-        self.count(u64::from(sectors.count_ones()), u64::from(present.count_ones()));
+        self.count(u64::from(count(sectors)), u64::from(count(present)));
         let missing = sectors & !present;
         if missing != 0 {
             done = done.later(self.fill(home, place, line, missing, done, found, flags));
@@ -218,7 +228,7 @@ impl Pair {
         flags: u32,
     ) -> Cycle {
         let all = self.with_neighbours(sectors);
-        let accesses = all.count_ones() / self.sectors_per_access;
+        let accesses = count(all) / self.sectors_per_access;
         let position = place.position + u64::from(all.trailing_zeros()) * SECTOR;
         let done = self.channels[place.channel as usize].access(at, position, accesses, &mut self.counters);
         self.counters.dram_read_bytes += u64::from(accesses * self.access_bytes);
@@ -250,7 +260,7 @@ impl Pair {
         let place = self.map.place(line);
         debug_assert_eq!(place.home as usize, half);
         let channel = &mut self.channels[place.channel as usize];
-        let accesses = |sectors: u8| sectors.count_ones().div_ceil(self.sectors_per_access);
+        let accesses = |sectors: u8| count(sectors).div_ceil(self.sectors_per_access);
         let mut at = at;
         if way.partial() != 0 {
             let n = accesses(way.partial());
@@ -318,7 +328,7 @@ impl Pair {
     }
 
     fn atomic(&mut self, near: usize, place: &Place, ask: &Ask) -> Cycle {
-        let n = ask.sectors.count_ones();
+        let n = count(ask.sectors);
         // Operations on one address pass one by one, and each looks its sector up.
         let operations = u32::from(ask.operations).max(n);
         let passes = (n * u32::from(ask.depth)).clamp(n, operations);
@@ -337,7 +347,7 @@ impl Pair {
                 done = done.later(way.ready);
             }
         }
-        self.count(lookups, lookups - u64::from(missing.count_ones()));
+        self.count(lookups, lookups - u64::from(count(missing)));
         if missing != 0 {
             done = done.later(self.fill(home, place, ask.line, missing, done, found, 0));
         }

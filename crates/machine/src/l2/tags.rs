@@ -1,5 +1,6 @@
 //! Tags of a slice: which lines it holds, which of their sectors, and since when.
 
+use crate::prefetch::prefetch;
 use crate::units::Cycle;
 
 /// Sectors whose every byte is known.
@@ -75,6 +76,9 @@ pub struct Tags {
 /// count and not a time; 0 is for ways that hold nothing.
 const AT_HOME: u32 = 1 << 31;
 
+/// Bytes that a host's caches fetch at once.
+const HOST_LINE: usize = 64;
+
 #[inline(always)]
 fn tag(line: u64) -> u32 {
     (line as u32).wrapping_add(1)
@@ -105,6 +109,15 @@ impl Tags {
     fn slot(&self, set: u32, way: usize) -> Slot {
         let first = set as usize * self.ways;
         Slot { line: (first + way) as u32, order: (2 * first + self.ways + way) as u32 }
+    }
+
+    /// A line of this set will be looked up soon.
+    #[inline(always)]
+    pub fn expect(&self, set: u32) {
+        let first = 2 * set as usize * self.ways;
+        for n in (0..2 * self.ways).step_by(HOST_LINE / size_of::<u32>()) {
+            prefetch(&self.index, first + n);
+        }
     }
 
     /// Where the line is, if it is there.

@@ -22,6 +22,9 @@ use crate::workers::Workers;
 /// Requests of an exchange from which on host threads share the work: fewer are done before they have started.
 const WORTH_SHARING: usize = 256;
 
+/// Packets by which the host's caches are asked for what a packet needs before its turn.
+const LOOK_AHEAD: usize = 3;
+
 /// A pair of slices and its list of packets in an exchange.
 #[derive(Debug)]
 struct Part {
@@ -53,20 +56,28 @@ impl Part {
         self.order.clear();
         let mut first = Cycle::NEVER;
         for gpc in gpcs {
-            for &n in gpc.packets_for(number) {
-                first = Cycle(first.0.min(gpc.packet(n).at.0));
+            for &(at, _) in gpc.packets_for(number) {
+                first = Cycle(first.0.min(at.0));
             }
         }
         for (g, gpc) in gpcs.iter().enumerate() {
-            for &n in gpc.packets_for(number) {
-                let after = gpc.packet(n).at - first;
-                self.order.push(after.min(u64::from(u32::MAX)) << 32 | (g as u64) << 24 | u64::from(n));
+            for &(at, n) in gpc.packets_for(number) {
+                let after = (at - first).min(u64::from(u32::MAX));
+                self.order.push(after << 32 | (g as u64) << 24 | u64::from(n));
             }
         }
         self.order.sort_unstable();
-        for &key in &self.order {
-            let (g, n) = ((key >> 24) as usize & 0xff, key as u32 & 0xff_ffff);
-            let gpc = &gpcs[g];
+        let place = |key: u64| (&gpcs[(key >> 24) as usize & 0xff], key as u32 & 0xff_ffff);
+        for (i, &key) in self.order.iter().enumerate() {
+            if let Some(&key) = self.order.get(i + 2 * LOOK_AHEAD) {
+                let (gpc, n) = place(key);
+                gpc.expect(n);
+            }
+            if let Some(&key) = self.order.get(i + LOOK_AHEAD) {
+                let (gpc, n) = place(key);
+                self.pair.expect(gpc.half, gpc.packet(n));
+            }
+            let (gpc, n) = place(key);
             gpc.answer(n, self.pair.serve(gpc.half, gpc.packet(n)));
         }
         self.anything |= !self.order.is_empty();
@@ -131,11 +142,11 @@ impl System {
     fn alone(&mut self, outboxes: &mut [Vec<Request>], inboxes: &mut [Vec<Response>], until: Cycle) -> Cycle {
         for gpc in &mut self.gpcs {
             let sms = gpc.sms();
-            gpc.send(&mut outboxes[sms], &self.tlb, &self.map);
+            gpc.send(&outboxes[sms], &self.tlb, &self.map);
         }
         self.wanted.clear();
         for gpc in &self.gpcs {
-            for &pair in gpc.pairs() {
+            for pair in gpc.pairs() {
                 let wanted = &mut self.parts[pair as usize].wanted;
                 if !std::mem::replace(wanted, true) {
                     self.wanted.push(pair);
@@ -149,7 +160,7 @@ impl System {
         }
         let receive = |gpc: &mut Gpc| {
             let sms = gpc.sms();
-            gpc.receive(&mut inboxes[sms], until)
+            gpc.receive(&mut outboxes[sms.clone()], &mut inboxes[sms], until)
         };
         self.gpcs.iter_mut().map(receive).max().unwrap_or_default()
     }
@@ -162,25 +173,20 @@ impl System {
         until: Cycle,
     ) -> Cycle {
         let (tlb, map) = (&self.tlb, &self.map);
-        let mut sides: Vec<(&mut Gpc, &mut [Vec<Request>])> = Vec::with_capacity(self.gpcs.len());
-        let mut rest = outboxes;
-        for gpc in &mut self.gpcs {
-            let (own, others) = rest.split_at_mut(gpc.sms().len());
-            sides.push((gpc, own));
-            rest = others;
-        }
-        workers.each(&mut sides, |_, (gpc, own)| gpc.send(own, tlb, map));
+        let all: &[Vec<Request>] = outboxes;
+        workers.each(&mut self.gpcs, |_, gpc| gpc.send(&all[gpc.sms()], tlb, map));
         let gpcs = &self.gpcs;
         workers.each(&mut self.parts, |n, part| part.serve(n, gpcs));
-        let mut sides: Vec<(&mut Gpc, &mut [Vec<Response>], Cycle)> = Vec::with_capacity(self.gpcs.len());
-        let mut rest = inboxes;
+        let mut sides = Vec::with_capacity(self.gpcs.len());
+        let (mut requests, mut answers) = (outboxes, inboxes);
         for gpc in &mut self.gpcs {
-            let (own, others) = rest.split_at_mut(gpc.sms().len());
-            sides.push((gpc, own, Cycle(0)));
-            rest = others;
+            let (own, others) = requests.split_at_mut(gpc.sms().len());
+            let (own_answers, other_answers) = answers.split_at_mut(gpc.sms().len());
+            (requests, answers) = (others, other_answers);
+            sides.push((gpc, own, own_answers, Cycle(0)));
         }
-        workers.each(&mut sides, |_, (gpc, own, last)| *last = gpc.receive(own, until));
-        sides.iter().map(|side| side.2).max().unwrap_or_default()
+        workers.each(&mut sides, |_, (gpc, own, answers, last)| *last = gpc.receive(own, answers, until));
+        sides.iter().map(|side| side.3).max().unwrap_or_default()
     }
 
     /// SMs that it serves.

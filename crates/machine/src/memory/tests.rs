@@ -89,11 +89,11 @@ impl Subject for LoneGpc {
     fn exchange(&mut self, out: &mut [Vec<Request>], into: &mut [Vec<Response>], until: Cycle) {
         self.gpc.send(out, &self.tlb, &self.map);
         for pair in 0..self.map.pairs() as usize {
-            for &n in self.gpc.packets_for(pair) {
-                self.gpc.answer(n, self.gpc.packet(n).at);
+            for &(at, n) in self.gpc.packets_for(pair) {
+                self.gpc.answer(n, at);
             }
         }
-        self.gpc.receive(into, until);
+        self.gpc.receive(out, into, until);
         self.gpc.enter_walked(&mut self.tlb);
     }
 

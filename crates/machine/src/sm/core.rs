@@ -7,12 +7,13 @@ use super::code::{CLASSES, Class, Code, Kind};
 use super::constants::Constants;
 use super::fetch::Fetch;
 use super::load_store::{self, Done, LoadStore, Path};
+use super::outgoing::{Outgoing, is_code};
 use super::spec::Spec;
 use super::sub_core::SubCore;
 use super::warp::{Owner, Ready, State, WarpSlot};
 use crate::Config;
 use crate::counters::Counters;
-use crate::ports::{CtaEnd, CtaStart, Request, RequestKind, Response};
+use crate::ports::{CtaEnd, CtaStart, Request, RequestKind, Response, merge};
 use crate::server::Line;
 use crate::stall::{Stall, StallCycles, StallTable};
 use crate::units::{Cycle, SmId};
@@ -107,8 +108,9 @@ pub struct Sm {
     /// Warp-cycles by reason, for every instruction of the code.
     pub(super) stalls: StallTable,
     pub counters: Counters,
-    /// What goes out at the next exchange.
+    /// Requests since the last exchange, and those from before that leave later.
     pub out: Vec<Request>,
+    outgoing: Outgoing,
     pub ends: Vec<CtaEnd>,
     pub log: Log,
     pub failure: Option<Failure>,
@@ -160,6 +162,7 @@ impl Sm {
             stalls: StallTable::default(),
             counters: Counters::default(),
             out: Vec::new(),
+            outgoing: Outgoing::default(),
             ends: Vec::new(),
             log: Log::default(),
             failure: None,
@@ -200,12 +203,14 @@ impl Sm {
         if responses.is_empty() {
             return;
         }
-        // Usually all are later than what is here.
+        // Often all are later than what is here.
+        let old = self.inbox.len();
         let sorted = self.inbox.back().is_none_or(|b| b.at <= responses[0].at);
-        self.inbox.extend(responses.drain(..));
+        self.inbox.extend(responses.iter());
         if !sorted {
-            self.inbox.make_contiguous().sort_by_key(|r| r.at);
+            merge(self.inbox.make_contiguous(), old, responses);
         }
+        responses.clear();
         self.next = self.next.min(self.inbox[0].at.0);
     }
 
@@ -225,22 +230,17 @@ impl Sm {
         text
     }
 
-    /// Moves the requests that leave before `until` to an outbox, in the order of their cycles.
+    /// Moves the requests that leave before `until` to an empty outbox, in the order of their cycles.
     pub fn send(&mut self, until: Cycle, outbox: &mut Vec<Request>) -> bool {
-        if self.out.is_empty() {
+        if self.out.is_empty() && self.outgoing.is_empty() {
             return false;
         }
-        if !self.out.is_sorted_by_key(|r| r.at) {
-            self.out.sort_by_key(|r| r.at);
-        }
-        let now = self.out.partition_point(|r| r.at < until);
-        outbox.extend(self.out.drain(..now));
-        now > 0
+        self.outgoing.send(&mut self.out, until, outbox)
     }
 
     /// When the next request leaves.
     pub fn next_request(&self) -> Option<Cycle> {
-        self.out.iter().map(|r| r.at).min()
+        self.out.iter().map(|r| r.at).chain(self.outgoing.next()).min()
     }
 
     /// Instructions issued in this launch.
@@ -293,15 +293,13 @@ impl Sm {
         let answers = self.inbox.iter().take_while(|r| r.at < until);
         self.load_store
             .expect(answers.filter(|r| !matches!(r.kind, RequestKind::Instruction | RequestKind::Constant)));
-        let mut limit = ahead.0;
+        // Code and constants can come from nearby, sooner than the next exchange point.
+        let nearest = self.nearest;
+        let before = |limit: u64, r: &Request| limit.min(r.at.0 + nearest);
+        let mut limit = self.outgoing.code().fold(ahead.0, before);
         let mut seen = 0;
         while self.failure.is_none() {
-            // Code and constants can come from nearby, sooner than the next exchange point.
-            for r in &self.out[seen..] {
-                if matches!(r.kind, RequestKind::Instruction | RequestKind::Constant) {
-                    limit = limit.min(r.at.0 + self.nearest);
-                }
-            }
+            limit = self.out[seen..].iter().filter(|r| is_code(r)).fold(limit, before);
             seen = self.out.len();
             let turn = self.first();
             let event = self.next_arrival();
@@ -356,7 +354,11 @@ impl Sm {
     /// Something has to change hands before this SM can go on.
     #[inline(always)]
     pub(super) fn concerns_others(&self) -> bool {
-        !(self.out.is_empty() && self.ends.is_empty() && self.retry.is_empty() && self.log.is_empty())
+        !(self.out.is_empty()
+            && self.outgoing.is_empty()
+            && self.ends.is_empty()
+            && self.retry.is_empty()
+            && self.log.is_empty())
     }
 
     fn answers(&mut self, work: &mut Work<'_>, now: u64) {

@@ -7,6 +7,7 @@ mod ctas;
 pub mod fetch;
 mod issue;
 pub mod load_store;
+mod outgoing;
 mod plan;
 mod schedule;
 mod spec;

@@ -35,13 +35,6 @@ impl Piece {
     }
 }
 
-/// How many sectors a mask of four has. Host processors may lack an instruction that counts bits.
-#[inline(always)]
-pub fn count(sectors: u8) -> u32 {
-    const COUNTS: u64 = 0x4332_3221_3221_2110;
-    (COUNTS >> (4 * (sectors & 15))) as u32 & 15
-}
-
 /// The sectors that some of these words are in.
 #[inline(always)]
 fn sectors_of(words: u32) -> u8 {

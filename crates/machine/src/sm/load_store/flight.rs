@@ -3,9 +3,8 @@
 //! Entries are small and used again, the last one freed first: many SMs take turns in the host's caches.
 
 use super::Kind;
-use super::coalesce::count;
 use crate::prefetch::prefetch;
-use crate::units::Cycle;
+use crate::units::{Cycle, count};
 
 /// End of a list.
 const END: u32 = u32::MAX;
@@ -13,16 +12,20 @@ const END: u32 = u32::MAX;
 /// No slot of the cache.
 pub const NO_SLOT: u32 = u32::MAX;
 
+/// Instructions that a request has room for.
+const FEW: usize = 4;
+
 /// A request under way. Its number is the request's token.
 #[derive(Clone, Copy)]
+#[repr(align(32))]
 pub struct Flight {
-    /// Next request of the same line. While the entry is free: the next free one.
+    /// Next request of the same line.
     pub next: u32,
     /// The slot of the line when it was asked for, or [`NO_SLOT`].
     pub slot: u32,
-    /// The first instruction that waits.
-    waiting: u32,
-    /// Those that wait besides: the last of a ring, in the order of coming.
+    /// The first instructions that wait, in the order of coming.
+    waiting: [u32; FEW],
+    /// Those that wait besides: the last of a ring.
     others: u32,
     /// Sectors asked for, for the cache's sake: none for stores and for what bypasses it.
     pub sectors: u8,
@@ -34,7 +37,7 @@ pub struct Flight {
 #[derive(Clone, Copy)]
 pub struct Waiting {
     pub owner: u64,
-    /// The latest of its parts so far. While the entry is free: the next free one.
+    /// The latest of its parts so far.
     pub at: Cycle,
     /// Answers that are missing.
     left: u16,
@@ -51,70 +54,23 @@ struct Link {
     next: u32,
 }
 
-/// An entry that can be free: then it names the next one that is.
-trait Entry: Copy {
-    fn next_free(&self) -> u32;
-    fn set_free(&mut self, next: u32);
-}
-
-impl Entry for Flight {
-    #[inline(always)]
-    fn next_free(&self) -> u32 {
-        self.next
-    }
-
-    #[inline(always)]
-    fn set_free(&mut self, next: u32) {
-        self.next = next;
-    }
-}
-
-impl Entry for Waiting {
-    #[inline(always)]
-    fn next_free(&self) -> u32 {
-        self.at.0 as u32
-    }
-
-    #[inline(always)]
-    fn set_free(&mut self, next: u32) {
-        self.at = Cycle(next.into());
-    }
-}
-
-impl Entry for Link {
-    #[inline(always)]
-    fn next_free(&self) -> u32 {
-        self.next
-    }
-
-    #[inline(always)]
-    fn set_free(&mut self, next: u32) {
-        self.next = next;
-    }
-}
-
 /// A list of entries that are used again.
 struct Slab<T> {
     all: Vec<T>,
-    /// The first free entry.
-    free: u32,
-    /// Entries in use.
-    used: u32,
+    /// Entries that are free. A list of its own: a list through the entries would wait for each in turn.
+    free: Vec<u32>,
 }
 
-impl<T: Entry> Slab<T> {
+impl<T: Copy> Slab<T> {
     fn new(room: usize) -> Slab<T> {
-        Slab { all: Vec::with_capacity(room), free: END, used: 0 }
+        Slab { all: Vec::with_capacity(room), free: Vec::with_capacity(room) }
     }
 
     #[inline(always)]
     fn put(&mut self, t: T) -> u32 {
-        self.used += 1;
-        let n = self.free;
-        match self.all.get_mut(n as usize) {
-            Some(entry) => {
-                self.free = entry.next_free();
-                *entry = t;
+        match self.free.pop() {
+            Some(n) => {
+                self.all[n as usize] = t;
                 n
             }
             None => {
@@ -126,12 +82,8 @@ impl<T: Entry> Slab<T> {
 
     #[inline(always)]
     fn take(&mut self, n: u32) -> T {
-        self.used -= 1;
-        let entry = &mut self.all[n as usize];
-        let t = *entry;
-        entry.set_free(self.free);
-        self.free = n;
-        t
+        self.free.push(n);
+        self.all[n as usize]
     }
 }
 
@@ -159,7 +111,7 @@ impl Flights {
 
     /// Nothing is under way.
     pub fn is_empty(&self) -> bool {
-        self.flights.used == 0
+        self.flights.all.len() == self.flights.free.len()
     }
 
     /// A request leaves; its token. `slot`: of the line, where it has one.
@@ -167,7 +119,7 @@ impl Flights {
     pub fn start(&mut self, slot: u32, sectors: u8, held: u8, next: u32) -> u32 {
         self.sectors += count(held);
         self.lines += u32::from(held != 0);
-        self.flights.put(Flight { next, slot, waiting: END, others: END, sectors, held })
+        self.flights.put(Flight { next, slot, waiting: [END; FEW], others: END, sectors, held })
     }
 
     /// A request that has not left takes further sectors along.
@@ -194,7 +146,7 @@ impl Flights {
     #[inline(always)]
     pub fn expect_waiting(&self, token: u32) -> u32 {
         self.flights.all.get(token as usize).map_or(NO_SLOT, |flight| {
-            prefetch(&self.waiting.all, flight.waiting as usize);
+            flight.waiting.iter().for_each(|&w| prefetch(&self.waiting.all, w as usize));
             flight.slot
         })
     }
@@ -210,8 +162,8 @@ impl Flights {
     pub fn wait(&mut self, w: u32, token: u32) {
         self.waiting.all[w as usize].left += 1;
         let flight = &mut self.flights.all[token as usize];
-        if flight.waiting == END {
-            flight.waiting = w;
+        if let Some(place) = flight.waiting.iter_mut().find(|place| **place == END) {
+            *place = w;
             return;
         }
         let link = self.links.put(Link { waiting: w, next: END });
@@ -258,8 +210,8 @@ impl Flights {
         let flight = self.flights.take(token);
         self.sectors -= count(flight.held);
         self.lines -= u32::from(flight.held != 0);
-        if flight.waiting != END {
-            Flights::arrive(&mut self.waiting, flight.waiting, at, &mut done);
+        for w in flight.waiting.into_iter().take_while(|&w| w != END) {
+            Flights::arrive(&mut self.waiting, w, at, &mut done);
         }
         if flight.others != END {
             let mut next = self.links.all[flight.others as usize].next;

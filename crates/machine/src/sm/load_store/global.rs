@@ -1,12 +1,12 @@
 //! Global and local memory through the first-level cache: lookups, misses, stores, atomics, and the answers.
 
-use super::coalesce::{Modify, Passes, Pieces, count, modify};
+use super::coalesce::{Modify, Passes, Pieces, modify};
 use super::flight::NO_SLOT;
 use super::l1::NONE;
 use super::{Done, Kind, LoadStore, Operation, Outcome, Path};
 use crate::counters::Counters;
 use crate::ports::{Request, RequestKind, Response};
-use crate::units::{Cycle, SECTOR, Token};
+use crate::units::{Cycle, SECTOR, Token, count};
 use isa::field::Cache;
 
 /// Requests that can wait to leave the SM and still take sectors along.
@@ -290,20 +290,20 @@ impl LoadStore {
     #[inline(always)]
     fn send(&mut self, looked: Cycle, s: Sent, out: &mut Vec<Request>) {
         let l1 = &self.spec.l1;
-        let data = (count(s.sectors) * SECTOR as u32).div_ceil(l1.store_bytes);
+        let data = || (count(s.sectors) * SECTOR as u32).div_ceil(l1.store_bytes);
         let busy = match s.kind {
             // Bytes of a sector that is not whole travel with a mask.
-            RequestKind::Store => data + u32::from(!s.is_whole),
+            RequestKind::Store => data() + u32::from(!s.is_whole),
             // Operations on one address travel one by one; a lone one without an answer fits into its header.
-            RequestKind::Atomic => data.max(s.depth.into()) + 1,
-            RequestKind::Reduction => data.max(s.depth.into()) + u32::from(data > 1),
+            RequestKind::Atomic => data().max(s.depth.into()) + 1,
+            RequestKind::Reduction => data().max(s.depth.into()) + u32::from(data() > 1),
             _ => 0,
         };
         let busy = busy.max(l1.request_interval);
         let at = self.leave.serve(looked + u64::from(l1.miss_latency), u64::from(busy));
         if s.kind != RequestKind::Load {
             // Its data is read from the banks as it leaves: what stores and masks take, and the operands of the others.
-            let reads = if s.kind == RequestKind::Store { busy } else { data };
+            let reads = if s.kind == RequestKind::Store { busy } else { data() };
             self.reads.take_from_global(at, reads);
         }
         out.push(Request {
@@ -384,10 +384,10 @@ struct Access {
 }
 
 impl Access {
-    /// When piece `n` is looked up.
+    /// When piece `n` is looked up. Banks of tags are a power of two.
     #[inline(always)]
     fn looked(&self, n: usize, tags_per_cycle: u32) -> Cycle {
-        self.begin + (n / tags_per_cycle.max(1) as usize) as u64
+        self.begin + (n >> tags_per_cycle.trailing_zeros()) as u64
     }
 }
 

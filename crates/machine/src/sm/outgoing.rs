@@ -1,0 +1,87 @@
+//! Requests that have a cycle to leave the SM at which is not yet exchanged: those of scattered accesses queue up.
+
+use crate::ports::{Request, RequestKind};
+use crate::units::Cycle;
+use std::collections::VecDeque;
+
+/// Requests that leave later, in the order of their cycles and, in one cycle, of coming.
+#[derive(Debug, Default)]
+pub struct Outgoing {
+    queue: VecDeque<Request>,
+    /// Those among them for code and constants.
+    code: u32,
+}
+
+/// Whether a request is for code or constants.
+#[inline(always)]
+pub fn is_code(r: &Request) -> bool {
+    matches!(r.kind, RequestKind::Instruction | RequestKind::Constant)
+}
+
+impl Outgoing {
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// When the next one leaves.
+    pub fn next(&self) -> Option<Cycle> {
+        self.queue.front().map(|r| r.at)
+    }
+
+    /// Requests for code and constants among them.
+    pub fn code(&self) -> impl Iterator<Item = &Request> {
+        let some = if self.code == 0 { 0 } else { self.queue.len() };
+        self.queue.iter().take(some).filter(|r| is_code(r))
+    }
+
+    /// Takes new requests, and moves those that leave before `until` to `outbox`; whether there are some.
+    pub fn send(&mut self, new: &mut Vec<Request>, until: Cycle, outbox: &mut Vec<Request>) -> bool {
+        for r in new.drain(..) {
+            self.code += u32::from(is_code(&r));
+            if self.queue.back().is_none_or(|last| last.at <= r.at) {
+                self.queue.push_back(r);
+            } else {
+                let place = self.queue.partition_point(|other| other.at <= r.at);
+                self.queue.insert(place, r);
+            }
+        }
+        while let Some(r) = self.queue.front().filter(|r| r.at < until) {
+            self.code -= u32::from(is_code(r));
+            outbox.push(*r);
+            self.queue.pop_front();
+        }
+        !outbox.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::{SmId, Token};
+
+    #[test]
+    fn requests_leave_in_the_order_of_cycles_and_of_coming() {
+        let request = |token: u32, at: u64, kind: RequestKind| Request {
+            at: Cycle(at),
+            sm: SmId(0),
+            token: Token(token),
+            line: 0,
+            sectors: 1,
+            kind,
+            whole: false,
+            depth: 0,
+            operations: 0,
+        };
+        let mut outgoing = Outgoing::default();
+        let (load, code) = (RequestKind::Load, RequestKind::Instruction);
+        let mut new =
+            vec![request(0, 5, load), request(1, 9, load), request(2, 5, code), request(3, 7, load)];
+        let mut outbox = Vec::new();
+        assert!(!outgoing.send(&mut new, Cycle(5), &mut outbox) && new.is_empty());
+        assert_eq!((outgoing.next(), outgoing.code().count()), (Some(Cycle(5)), 1));
+        new.push(request(4, 5, load));
+        assert!(outgoing.send(&mut new, Cycle(8), &mut outbox));
+        assert_eq!(outbox.iter().map(|r| r.token.0).collect::<Vec<_>>(), [0, 2, 4, 3]);
+        assert_eq!((outgoing.next(), outgoing.code().count()), (Some(Cycle(9)), 0));
+    }
+}
