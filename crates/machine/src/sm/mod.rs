@@ -7,6 +7,7 @@ mod ctas;
 pub mod fetch;
 mod issue;
 pub mod load_store;
+mod look_ahead;
 mod outgoing;
 mod plan;
 mod schedule;
