@@ -120,7 +120,7 @@ impl Emitter<'_> {
         if self.is_self_move(m) {
             return;
         }
-        let mut i = m.inst;
+        let mut i = m.inst.inst();
         i.guard = self.pred_use(m.guard);
         // Registers that nobody reads were given none: the write is dropped.
         i.dst = m.dst.map_or(Reg::RZ, |d| match self.a.registers[d.reg.index()] {

@@ -141,9 +141,9 @@ fn function(
     }
     let limit = register_limit(&f.launch, options);
     let before = remarks.is_some().then(|| stack_accesses(&mir));
-    allocate::merge_copies(&mut mir);
+    let starts = allocate::merge_copies(&mut mir);
     let allocation = if options.opt_level > 0 {
-        schedule::schedule_and_allocate(&mut mir, limit)
+        schedule::schedule_and_allocate(&mut mir, limit, starts)
     } else {
         allocate::assign(&mut mir, limit, allocate::Choice::Lowest)
     };

@@ -17,6 +17,7 @@
 //! | [`calls`] | what an entry needs on behalf of what it calls |
 //! | [`clobbers`] | which registers a function overwrites |
 //! | [`image`] | the whole module |
+//! | `groups` | many lists in one |
 
 pub mod allocate;
 pub mod analysis;
@@ -24,6 +25,7 @@ pub mod calls;
 pub mod clobbers;
 pub mod converge;
 pub mod emit;
+mod groups;
 pub mod image;
 pub mod merge_loads;
 pub mod merge_stores;

@@ -8,15 +8,26 @@
 use crate::clobbers::Clobbers;
 use ir::LocId;
 use isa::field::{Field, FieldValue};
-use isa::{Inst, Op, Operand, Role, Src};
+use isa::{Head, Op, Operand, Role, Src};
+use std::num::NonZeroU32;
 
-/// A virtual register.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-pub struct VReg(pub u32);
+/// A virtual register: its number and one, so that having none takes no more room.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct VReg(NonZeroU32);
 
 impl VReg {
+    pub fn new(index: usize) -> Self {
+        VReg(NonZeroU32::MIN.saturating_add(index as u32))
+    }
+
     pub fn index(self) -> usize {
-        self.0 as usize
+        self.0.get() as usize - 1
+    }
+}
+
+impl std::fmt::Debug for VReg {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "v{}", self.index())
     }
 }
 
@@ -178,8 +189,8 @@ pub struct CallRegs {
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct MInst {
-    /// Operation and modifiers; its operands are those below.
-    pub inst: Inst,
+    /// Operation and modifiers.
+    pub inst: Head,
     pub dst: Option<Sub>,
     pub pd: [Option<VReg>; 2],
     pub src: [MSrc; 3],
@@ -202,7 +213,7 @@ pub struct MInst {
 impl MInst {
     pub fn new(op: Op) -> Self {
         MInst {
-            inst: Inst::new(op),
+            inst: Head::new(op),
             dst: None,
             pd: [None; 2],
             src: [MSrc::ZERO; 3],
@@ -519,7 +530,7 @@ impl MFunction {
             tables: Vec::new(),
             frame_bytes: 0,
             uses_stack: false,
-            sp: VReg(0),
+            sp: VReg::new(0),
             windows: Vec::new(),
             arguments: Vec::new(),
             keeps_order: false,
@@ -531,7 +542,7 @@ impl MFunction {
     pub fn new_reg(&mut self, class: Class) -> VReg {
         self.classes.push(class);
         self.fixed.push(None);
-        VReg(self.classes.len() as u32 - 1)
+        VReg::new(self.classes.len() - 1)
     }
 
     pub fn new_fixed(&mut self, class: Class, at: u8) -> VReg {
@@ -545,15 +556,22 @@ impl MFunction {
     }
 
     /// Removes blocks that nothing leads to, as behind a branch whose condition selection found to be known. What stands in
-    /// one must not stand for what happens elsewhere: a value made there is made nowhere.
+    /// one must not stand for what happens elsewhere: a value made there is made nowhere. A place where lanes would meet is
+    /// named even if they do not get there: of it nothing but the name stays.
     pub fn remove_unreachable(&mut self) {
         let mut new = vec![usize::MAX; self.blocks.len()];
+        let mut named = Vec::new();
         let mut stack = vec![0];
         while let Some(b) = stack.pop() {
             if std::mem::replace(&mut new[b], 0) == usize::MAX {
                 stack.extend(self.successors(b));
-                // A place where lanes meet is named, whether they get there or not.
-                stack.extend(self.blocks[b].insts.iter().filter_map(|i| i.target_block()));
+                named.extend(self.blocks[b].insts.iter().filter_map(|i| i.target_block()));
+            }
+        }
+        for b in named {
+            if std::mem::replace(&mut new[b], 0) == usize::MAX {
+                self.blocks[b].insts.clear();
+                self.blocks[b].term = MTerm::Trap;
             }
         }
         if new.iter().all(|&n| n == 0) {
@@ -591,5 +609,33 @@ impl MFunction {
             MTerm::Table { table, .. } => self.tables[*table].targets.iter().copied().collect(),
             _ => smallvec::SmallVec::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Class, MBlock, MFunction, MInst, MSrc, MTerm, Sub, Target};
+    use ir::LocId;
+    use isa::Op;
+
+    #[test]
+    fn of_a_meeting_point_that_nothing_leads_to_only_the_name_stays() {
+        let mut f = MFunction::new("f");
+        let r = Sub { reg: f.new_reg(Class::Word), at: 0 };
+        let block = |insts: Vec<MInst>, term| MBlock { insts, term, term_loc: LocId(0), depth: 0 };
+        let mut agree = MInst::new(Op::Bssy);
+        agree.target = Some(Target::Block(3));
+        let make = || MInst::new(Op::Mov).dst(r).b(MSrc::imm(7));
+        f.blocks = vec![
+            block(vec![agree], MTerm::Jump(2)),
+            block(vec![make()], MTerm::Jump(3)),
+            block(vec![make()], MTerm::Jump(2)),
+            block(vec![make(), MInst::new(Op::Bsync)], MTerm::Jump(1)),
+        ];
+        f.remove_unreachable();
+        assert_eq!(f.blocks.len(), 3, "block 1 is gone");
+        assert_eq!(f.blocks[1], block(vec![make()], MTerm::Jump(1)), "what is reached stays");
+        assert_eq!(f.blocks[2], block(Vec::new(), MTerm::Trap), "what is named alone is empty");
+        assert_eq!(f.blocks[0].insts[0].target_block(), Some(2));
     }
 }

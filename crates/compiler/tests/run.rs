@@ -88,12 +88,15 @@ fn programs_give_the_same_words_however_they_are_compiled() {
 /// No pass leaves a branch on a constant, but selection does not depend on that.
 #[test]
 fn selection_leaves_nothing_behind_branches_that_are_known() {
-    let text = include_str!("run/known_branches.ptx");
-    let module = ptx::to_ir("known", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}"));
-    let options = compiler::Options { opt_level: 1, ..compiler::Options::default() };
-    let image = compiler::image::build(module, &options, None).expect("compiles");
-    let case = header(text);
-    assert_eq!(run_image("known", &case, image), case.expected);
+    for text in [include_str!("run/known_branches.ptx"), include_str!("run/known_loops.ptx")] {
+        let case = header(text);
+        for opt_level in [0, 1, 3] {
+            let module = ptx::to_ir("known", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}"));
+            let options = compiler::Options { opt_level, ..compiler::Options::default() };
+            let image = compiler::image::build(module, &options, None).expect("compiles");
+            assert_eq!(run_image("known", &case, image), case.expected, "level {opt_level}");
+        }
+    }
 }
 
 #[test]

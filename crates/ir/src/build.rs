@@ -11,6 +11,37 @@ use crate::op::Op;
 use crate::types::Type;
 use smallvec::SmallVec;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// A variable in a block, as one number.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Place(u64);
+
+impl Place {
+    fn new(b: Block, var: Var) -> Place {
+        Place(u64::from(b.0) << 32 | u64::from(var.0))
+    }
+}
+
+/// Spreads the numbers of places. There is one for every variable and block, so looking one up must be quick.
+#[derive(Default)]
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&b| self.write_u64(b.into()));
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        // The golden ratio's bits; the high half of the product depends on all of the number.
+        let product = u128::from(self.0 ^ n) * 0x9e37_79b9_7f4a_7c15;
+        self.0 = product as u64 ^ (product >> 64) as u64;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 pub struct FunctionBuilder {
     pub func: Function,
@@ -18,7 +49,7 @@ pub struct FunctionBuilder {
     loc: LocId,
     var_types: Vec<Type>,
     /// Value of a variable at the end of a block as far as it is written.
-    defs: HashMap<(Block, Var), Value>,
+    defs: HashMap<Place, Value, BuildHasherDefault<Mix>>,
     /// Parameters whose arguments `finish` must supply.
     pending: Vec<(Block, Var, Value)>,
     /// Blocks whose terminator is set.
@@ -37,7 +68,7 @@ impl FunctionBuilder {
             current: entry,
             loc: LocId(0),
             var_types: Vec::new(),
-            defs: HashMap::new(),
+            defs: HashMap::default(),
             pending: Vec::new(),
             terminated: vec![false],
             placed: vec![true],
@@ -85,7 +116,7 @@ impl FunctionBuilder {
     }
 
     pub fn def_var(&mut self, var: Var, value: Value) {
-        self.defs.insert((self.current, var), value);
+        self.defs.insert(Place::new(self.current, var), value);
     }
 
     pub fn use_var(&mut self, var: Var) -> Value {
@@ -93,7 +124,7 @@ impl FunctionBuilder {
     }
 
     fn read(&mut self, b: Block, var: Var) -> Value {
-        if let Some(&v) = self.defs.get(&(b, var)) {
+        if let Some(&v) = self.defs.get(&Place::new(b, var)) {
             return v;
         }
         let ty = self.var_types[var.index()];
@@ -106,7 +137,24 @@ impl FunctionBuilder {
             self.pending.push((b, var, p));
             p
         };
-        self.defs.insert((b, var), v);
+        self.defs.insert(Place::new(b, var), v);
+        v
+    }
+
+    /// The same when all jumps are known: a block that one other goes to has what that one has.
+    fn read_above(&mut self, mut b: Block, var: Var, preds: &[SmallVec<[Block; 2]>]) -> Value {
+        let mut passed: SmallVec<[Block; 8]> = SmallVec::new();
+        while let [above] = preds[b.index()][..]
+            && b != self.func.entry()
+            && !self.defs.contains_key(&Place::new(b, var))
+        {
+            passed.push(b);
+            b = above;
+        }
+        let v = self.read(b, var);
+        for b in passed {
+            self.defs.insert(Place::new(b, var), v);
+        }
         v
     }
 
@@ -169,7 +217,7 @@ impl FunctionBuilder {
         let mut incoming: Vec<SmallVec<[(Block, Value); 2]>> = Vec::new();
         while let Some((b, var, param)) = self.pending.pop() {
             for &p in &preds[b.index()] {
-                let v = self.read(p, var);
+                let v = self.read_above(p, var, &preds);
                 incoming.resize(incoming.len().max(param.index() + 1), SmallVec::new());
                 incoming[param.index()].push((p, v));
             }

@@ -17,6 +17,7 @@
 
 pub mod block_params;
 pub mod build;
+pub mod compact;
 pub mod dominators;
 pub mod entity;
 pub mod function;

@@ -56,49 +56,22 @@ impl Src {
     }
 }
 
-/// One instruction.
+/// An operation with its modifiers, without operands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Inst {
+pub struct Head {
     pub op: Op,
-    pub guard: PredUse,
-    /// General or, by the row's role, uniform register; RZ for none.
-    pub dst: Reg,
-    /// PT for none.
-    pub pd: [Pred; 2],
-    /// A, B, C.
-    pub src: [Src; 3],
-    /// The fourth source, a register.
-    pub e: Reg,
-    pub ps: [PredUse; 3],
     /// Modifier fields, in the row's order from bit 0.
     pub mods: u32,
 }
 
-impl Inst {
+impl Head {
     pub fn new(op: Op) -> Self {
-        Inst {
-            op,
-            guard: PredUse::TRUE,
-            dst: Reg::RZ,
-            pd: [Pred::PT; 2],
-            src: [Src::NONE; 3],
-            e: Reg::RZ,
-            ps: [PredUse::TRUE; 3],
-            mods: 0,
-        }
+        Head { op, mods: 0 }
     }
 
-    /// Bit position and width of a field of this operation.
-    pub fn place(op: Op, field: Field) -> Option<(u32, u32)> {
-        let mut at = 0;
-        for &f in op.row().fields {
-            let bits = f.info().bits;
-            if f == field {
-                return Some((at, bits));
-            }
-            at += bits;
-        }
-        None
+    /// The instruction without operands.
+    pub fn inst(self) -> Inst {
+        Inst { mods: self.mods, ..Inst::new(self.op) }
     }
 
     /// A field's bits; zero where the operation does not have it.
@@ -177,6 +150,99 @@ impl Inst {
             CAddr => 1,
             Pd0 | Pd1 | Ps0 | Ps1 | Ps2 | Target | Num(_) => 0,
         }
+    }
+}
+
+/// One instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Inst {
+    pub op: Op,
+    pub guard: PredUse,
+    /// General or, by the row's role, uniform register; RZ for none.
+    pub dst: Reg,
+    /// PT for none.
+    pub pd: [Pred; 2],
+    /// A, B, C.
+    pub src: [Src; 3],
+    /// The fourth source, a register.
+    pub e: Reg,
+    pub ps: [PredUse; 3],
+    /// Modifier fields, in the row's order from bit 0.
+    pub mods: u32,
+}
+
+impl Inst {
+    pub fn new(op: Op) -> Self {
+        Inst {
+            op,
+            guard: PredUse::TRUE,
+            dst: Reg::RZ,
+            pd: [Pred::PT; 2],
+            src: [Src::NONE; 3],
+            e: Reg::RZ,
+            ps: [PredUse::TRUE; 3],
+            mods: 0,
+        }
+    }
+
+    /// The operation with its modifiers.
+    pub fn head(&self) -> Head {
+        Head { op: self.op, mods: self.mods }
+    }
+
+    /// Bit position and width of a field of this operation.
+    pub fn place(op: Op, field: Field) -> Option<(u32, u32)> {
+        let mut at = 0;
+        for &f in op.row().fields {
+            let bits = f.info().bits;
+            if f == field {
+                return Some((at, bits));
+            }
+            at += bits;
+        }
+        None
+    }
+
+    /// A field's bits; zero where the operation does not have it.
+    pub fn field(&self, field: Field) -> u32 {
+        self.head().field(field)
+    }
+
+    pub fn set_field(&mut self, field: Field, value: u32) {
+        let mut head = self.head();
+        head.set_field(field, value);
+        self.mods = head.mods;
+    }
+
+    pub fn get<F: FieldValue>(&self) -> F {
+        self.head().get()
+    }
+
+    pub fn flag(&self, field: Field) -> bool {
+        self.head().flag(field)
+    }
+
+    #[must_use]
+    pub fn with<F: FieldValue>(mut self, value: F) -> Self {
+        self.set_field(F::FIELD, value.to_bits());
+        self
+    }
+
+    #[must_use]
+    pub fn with_flag(mut self, field: Field, on: bool) -> Self {
+        self.set_field(field, u32::from(on));
+        self
+    }
+
+    #[must_use]
+    pub fn with_num(mut self, field: Field, value: u32) -> Self {
+        self.set_field(field, value);
+        self
+    }
+
+    /// Registers of an operand in this role: how many in a row (0 for roles that are no register).
+    pub fn width(&self, role: Role) -> u32 {
+        self.head().width(role)
     }
 
     /// General registers written: first and how many.

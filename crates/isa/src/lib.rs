@@ -26,6 +26,6 @@ pub mod table;
 pub mod text;
 
 pub use image::Image;
-pub use inst::{Inst, Operand, Src};
+pub use inst::{Head, Inst, Operand, Src};
 pub use reg::{BReg, Pc, Pred, PredUse, Reg, Special, UReg};
 pub use table::{Effects, Latency, Op, Role, Unit};

@@ -2,13 +2,14 @@
 
 use super::Choice;
 use super::liveness::Live;
+use super::occupied::Occupied;
 use crate::clobbers::Clobbers;
 use crate::mir::{Class, MFunction, MInst, VReg};
 use isa::Unit;
 use std::collections::BTreeMap;
 
-/// What lives in one physical register: start of a range to its end and owner.
-type Occupied = BTreeMap<u32, (u32, VReg)>;
+/// Who lives in one physical register: start of a range to its end and owner.
+type Owners = BTreeMap<u32, (u32, VReg)>;
 
 struct Assigner<'a> {
     f: &'a MFunction,
@@ -16,6 +17,8 @@ struct Assigner<'a> {
     general: Vec<Occupied>,
     preds: Vec<Occupied>,
     uniform: Vec<Occupied>,
+    /// General registers and predicates by owner, known once something must make room.
+    owners: Option<[Vec<Owners>; 2]>,
     at: Vec<Option<u8>>,
     hints: Vec<smallvec::SmallVec<[(VReg, i16); 2]>>,
     /// What calls overwrite while each register lives across them.
@@ -29,6 +32,21 @@ struct Assigner<'a> {
 /// sooner would wait until the memory instruction has read it (11 to 16 cycles).
 const REST: u32 = 11;
 
+/// Registers by virtual register without spilling, the general ones below `within`; gives up at the first that finds no place.
+pub fn assign_within(f: &MFunction, live: &Live, limit: u32, within: u32, choice: Choice) -> Option<Vec<u8>> {
+    let mut a = Assigner::new(f, live, limit, choice);
+    for (_, r) in a.start() {
+        a.avoid[r.index()] = a.clobbers_across(r)?;
+        let at = a.find(r)?;
+        let is_general = !a.is_pred(r) && !f.class(r).is_uniform();
+        if is_general && u32::from(at) + f.class(r).units() > within {
+            return None;
+        }
+        a.place(r, at);
+    }
+    Some(a.finish())
+}
+
 /// Registers by virtual register, or what must be spilled. `short` registers cannot be spilled.
 pub fn assign(
     f: &MFunction,
@@ -37,31 +55,8 @@ pub fn assign(
     choice: Choice,
     short: &[bool],
 ) -> Result<Vec<u8>, Vec<VReg>> {
-    let limit = limit.min(isa::Reg::COUNT as u32) as usize;
-    let mut a = Assigner {
-        f,
-        live,
-        general: vec![Occupied::new(); limit],
-        preds: vec![Occupied::new(); isa::Pred::COUNT],
-        uniform: vec![Occupied::new(); isa::UReg::COUNT],
-        at: vec![None; f.classes.len()],
-        hints: hints(f),
-        avoid: vec![None; f.classes.len()],
-        reads_late: reads_late(f),
-        choice,
-    };
-    let mut order: Vec<(u32, VReg)> = Vec::new();
-    for n in 0..f.classes.len() {
-        let r = VReg(n as u32);
-        let start = live.units(f, r).filter_map(|u| live.ranges[u].first()).map(|x| x.0).min();
-        let Some(start) = start else { continue };
-        match f.fixed[n] {
-            Some(at) => a.place(r, at),
-            None => order.push((start, r)),
-        }
-    }
-    a.at[f.sp.index()] = Some(isa::abi::STACK_POINTER);
-    order.sort();
+    let mut a = Assigner::new(f, live, limit, choice);
+    let order = a.start();
     let mut spills = Vec::new();
     for &(_, r) in &order {
         let is_short = short.get(r.index()) == Some(&true);
@@ -94,7 +89,7 @@ pub fn assign(
         spills.sort();
         return Err(spills);
     }
-    Ok(a.at.into_iter().map(|at| at.unwrap_or(u8::MAX)).collect())
+    Ok(a.finish())
 }
 
 /// Registers that copies tie to each register: the other one, and by how many words it stands higher.
@@ -125,7 +120,46 @@ fn all_spread(ranges: &[(u32, u32)], mut pass: impl FnMut((u32, u32)) -> bool) -
     (0..step).all(|first| ranges[first..].iter().step_by(step).all(|&r| pass(r)))
 }
 
-impl Assigner<'_> {
+impl<'a> Assigner<'a> {
+    fn new(f: &'a MFunction, live: &'a Live, limit: u32, choice: Choice) -> Self {
+        let limit = limit.min(isa::Reg::COUNT as u32) as usize;
+        Assigner {
+            f,
+            live,
+            general: vec![Occupied::default(); limit],
+            preds: vec![Occupied::default(); isa::Pred::COUNT],
+            uniform: vec![Occupied::default(); isa::UReg::COUNT],
+            owners: None,
+            at: vec![None; f.classes.len()],
+            hints: hints(f),
+            avoid: vec![None; f.classes.len()],
+            reads_late: reads_late(f),
+            choice,
+        }
+    }
+
+    /// Places the fixed registers; the others that live, by where they start.
+    fn start(&mut self) -> Vec<(u32, VReg)> {
+        let (f, live) = (self.f, self.live);
+        let mut order: Vec<(u32, VReg)> = Vec::new();
+        for n in 0..f.classes.len() {
+            let r = VReg::new(n);
+            let start = live.units(f, r).filter_map(|u| live.ranges(u).first()).map(|x| x.0).min();
+            let Some(start) = start else { continue };
+            match f.fixed[n] {
+                Some(at) => self.place(r, at),
+                None => order.push((start, r)),
+            }
+        }
+        self.at[f.sp.index()] = Some(isa::abi::STACK_POINTER);
+        order.sort();
+        order
+    }
+
+    fn finish(self) -> Vec<u8> {
+        self.at.into_iter().map(|at| at.unwrap_or(u8::MAX)).collect()
+    }
+
     fn is_pred(&self, r: VReg) -> bool {
         self.f.class(r) == Class::Pred
     }
@@ -152,7 +186,7 @@ impl Assigner<'_> {
         if self.f.class(r).is_uniform() {
             return Some(all);
         }
-        for &(from, to) in self.live.units(self.f, r).flat_map(|u| &self.live.ranges[u]) {
+        for &(from, to) in self.live.units(self.f, r).flat_map(|u| self.live.ranges(u)) {
             // Live before the call and after it.
             let n = self.live.calls.partition_point(|c| 2 * c.at < from);
             for call in self.live.calls[n..].iter().take_while(|c| 2 * c.at + 1 < to) {
@@ -185,9 +219,7 @@ impl Assigner<'_> {
         }
         units.enumerate().all(|(k, u)| {
             let taken = &file[at + k];
-            all_spread(&self.live.ranges[u], |(from, to)| {
-                taken.range(..to).next_back().is_none_or(|(_, &(end, _))| end <= from)
-            })
+            all_spread(self.live.ranges(u), |range| taken.is_free(range))
         })
     }
 
@@ -201,9 +233,9 @@ impl Assigner<'_> {
     fn is_rested(&self, r: VReg, at: usize) -> bool {
         let file = self.file(r);
         self.live.units(self.f, r).enumerate().all(|(k, u)| {
-            all_spread(&self.live.ranges[u], |(from, to)| {
-                let before = file[at + k].range(..self.rest_end(to)).next_back();
-                before.is_none_or(|(_, &(end, _))| self.rest_end(end) <= from)
+            all_spread(self.live.ranges(u), |(from, to)| {
+                let near = (from.saturating_sub(2 * REST), self.rest_end(to));
+                file[at + k].last_end(near).is_none_or(|end| self.rest_end(end) <= from)
             })
         })
     }
@@ -241,9 +273,7 @@ impl Assigner<'_> {
         let four = at / 4 * 4..(at / 4 * 4 + 4).min(self.general.len());
         let others = four.filter(|n| !(at..at + units.len()).contains(n));
         let is_taken = |n: &usize| {
-            units.clone().flat_map(|u| &self.live.ranges[u]).any(|&(from, to)| {
-                self.general[*n].range(..to).next_back().is_some_and(|(_, &(end, _))| end > from)
-            })
+            units.clone().flat_map(|u| self.live.ranges(u)).any(|&range| !self.general[*n].is_free(range))
         };
         others.filter(is_taken).count()
     }
@@ -259,12 +289,11 @@ impl Assigner<'_> {
         for (k, u) in units.enumerate() {
             // A fixed register past the limit is an argument: it exists all the same.
             if at as usize + k >= file.len() {
-                file.resize(at as usize + k + 1, Occupied::new());
+                file.resize(at as usize + k + 1, Occupied::default());
             }
-            for &(from, to) in &live.ranges[u] {
-                file[at as usize + k].insert(from, (to, r));
-            }
+            live.ranges(u).iter().for_each(|&range| file[at as usize + k].take(range));
         }
+        self.note_owner(r, at);
     }
 
     fn remove(&mut self, r: VReg) {
@@ -272,9 +301,48 @@ impl Assigner<'_> {
         let units = self.live.units(self.f, r);
         let live = self.live;
         let file = self.file_mut(r);
-        for (k, u) in units.enumerate() {
-            for &(from, _) in &live.ranges[u] {
-                file[at as usize + k].remove(&from);
+        for (k, u) in units.clone().enumerate() {
+            live.ranges(u).iter().for_each(|&range| file[at as usize + k].free(range));
+        }
+        let file = usize::from(self.is_pred(r));
+        if let Some(owners) = &mut self.owners {
+            for (k, u) in units.enumerate() {
+                for (from, _) in live.ranges(u) {
+                    owners[file][at as usize + k].remove(from);
+                }
+            }
+        }
+    }
+
+    /// Records whose the register is, where that is kept.
+    fn note_owner(&mut self, r: VReg, at: u8) {
+        let file = usize::from(self.is_pred(r));
+        let units = self.live.units(self.f, r);
+        if self.f.class(r).is_uniform() {
+            return;
+        }
+        if let Some(owners) = &mut self.owners {
+            let end = at as usize + units.len();
+            if owners[file].len() < end {
+                owners[file].resize(end, Owners::new());
+            }
+            for (k, u) in units.enumerate() {
+                let ranges = self.live.ranges(u).iter().map(|&(from, to)| (from, (to, r)));
+                owners[file][at as usize + k].extend(ranges);
+            }
+        }
+    }
+
+    /// Finds out who lives where.
+    fn find_owners(&mut self) {
+        if self.owners.is_some() {
+            return;
+        }
+        self.owners = Some([&self.general, &self.preds].map(|file| vec![Owners::new(); file.len()]));
+        for n in 0..self.at.len() {
+            let r = VReg::new(n);
+            if let Some(at) = self.at[n].filter(|_| r != self.f.sp) {
+                self.note_owner(r, at);
             }
         }
     }
@@ -282,14 +350,15 @@ impl Assigner<'_> {
     /// What a spill of `r` costs for the room it makes.
     fn cost(&self, r: VReg) -> f32 {
         let length: u32 =
-            self.live.units(self.f, r).flat_map(|u| &self.live.ranges[u]).map(|x| x.1 - x.0).sum();
+            self.live.units(self.f, r).flat_map(|u| self.live.ranges(u)).map(|x| x.1 - x.0).sum();
         self.live.weight[r.index()] / (length as f32 + 1.0)
     }
 
     /// Where the least would have to go to make room for `r`.
-    fn cheapest_in_the_way(&self, r: VReg, short: &[bool]) -> Option<(f32, u8, Vec<VReg>)> {
+    fn cheapest_in_the_way(&mut self, r: VReg, short: &[bool]) -> Option<(f32, u8, Vec<VReg>)> {
+        self.find_owners();
         let step = self.f.class(r).units() as usize;
-        let file = self.file(r);
+        let file = &self.owners.as_ref()?[usize::from(self.is_pred(r))];
         let mut best: Option<(f32, u8, Vec<VReg>)> = None;
         for at in (0..file.len()).step_by(step) {
             let units = self.live.units(self.f, r);
@@ -303,7 +372,7 @@ impl Assigner<'_> {
             }
             let mut victims: Vec<VReg> = Vec::new();
             for (k, u) in units.enumerate() {
-                for &(from, to) in &self.live.ranges[u] {
+                for &(from, to) in self.live.ranges(u) {
                     let before =
                         file[at + k].range(..from).next_back().filter(|(_, v)| v.0 > from).map(|(_, v)| v.1);
                     victims.extend(before);

@@ -1,6 +1,6 @@
 //! Merges the two sides of copies that never live at once.
 
-use super::liveness::Live;
+use super::liveness::{Live, Starts};
 use crate::mir::{MFunction, Sub, VReg};
 use std::collections::{BTreeMap, HashSet};
 
@@ -26,8 +26,9 @@ impl Merged {
     }
 }
 
-pub fn coalesce(f: &mut MFunction, live: &mut Live) {
-    let mut merged = Merged { into: (0..f.classes.len()).map(|n| (VReg(n as u32), 0)).collect() };
+/// Merges what can be; `starts` follows.
+pub fn coalesce(f: &mut MFunction, live: &Live, starts: &mut Starts) {
+    let mut merged = Merged { into: (0..f.classes.len()).map(|n| (VReg::new(n), 0)).collect() };
     // Copies in deep loops first.
     let mut copies: Vec<(u32, Sub, Sub)> = Vec::new();
     for b in &f.blocks {
@@ -40,11 +41,17 @@ pub fn coalesce(f: &mut MFunction, live: &mut Live) {
         }
     }
     copies.sort_by_key(|c| std::cmp::Reverse(c.0));
-    let mut ranges = Ranges { lists: &mut live.ranges, trees: BTreeMap::new(), apart: HashSet::new() };
+    let mut ranges = Ranges { live, joined: BTreeMap::new(), apart: HashSet::new() };
     for (_, to, from) in copies {
         merge(f, &live.base, &mut ranges, &mut merged, to, from);
     }
-    ranges.finish();
+    let mut names: Vec<u32> = (0..starts.total() as u32).collect();
+    for n in 0..f.classes.len() {
+        let into = merged.find(Sub { reg: VReg::new(n), at: 0 });
+        let to = live.base[into.reg.index()] + u32::from(into.at);
+        live.units(f, VReg::new(n)).zip(to..).for_each(|(u, to)| names[u] = to);
+    }
+    starts.rename(|u| names[u as usize]);
     for b in &mut f.blocks {
         for i in &mut b.insts {
             i.for_each_sub_mut(|s, _, _| *s = merged.find(*s));
@@ -98,23 +105,45 @@ fn merge(f: &MFunction, base: &[u32], ranges: &mut Ranges, merged: &mut Merged, 
 /// Lists longer than this become trees while registers are merged: what many copies lead to grows a little with each.
 const LONG: usize = 64;
 
-/// Where units live. A unit has a list or a tree.
+/// Where units live.
 struct Ranges<'a> {
-    lists: &'a mut Vec<Vec<(u32, u32)>>,
-    /// Ends by start.
-    trees: BTreeMap<usize, BTreeMap<u32, u32>>,
+    live: &'a Live,
+    /// Units that are more, or less, than they were at first.
+    joined: BTreeMap<usize, Joined>,
     /// Units that were found to live at once, and will whatever else becomes part of them.
     apart: HashSet<(usize, usize)>,
 }
 
+enum Joined {
+    List(Vec<(u32, u32)>),
+    /// Ends by start.
+    Tree(BTreeMap<u32, u32>),
+}
+
+/// A look at the ranges of a unit.
+#[derive(Clone, Copy)]
+enum View<'a> {
+    List(&'a [(u32, u32)]),
+    Tree(&'a BTreeMap<u32, u32>),
+}
+
 impl Ranges<'_> {
+    fn view(&self, unit: usize) -> View<'_> {
+        match self.joined.get(&unit) {
+            None => View::List(self.live.ranges(unit)),
+            Some(Joined::List(list)) => View::List(list),
+            Some(Joined::Tree(tree)) => View::Tree(tree),
+        }
+    }
+
     /// Do two units ever live at once?
     fn overlap(&self, a: usize, b: usize) -> bool {
-        match (self.trees.get(&a), self.trees.get(&b)) {
-            (None, None) => overlap(&self.lists[a], &self.lists[b]),
-            (Some(tree), None) => self.lists[b].iter().any(|&r| meets(tree, r)),
-            (None, Some(tree)) => self.lists[a].iter().any(|&r| meets(tree, r)),
-            (Some(x), Some(y)) => {
+        match (self.view(a), self.view(b)) {
+            (View::List(a), View::List(b)) => overlap(a, b),
+            (View::Tree(tree), View::List(list)) | (View::List(list), View::Tree(tree)) => {
+                list.iter().any(|&r| meets(tree, r))
+            }
+            (View::Tree(x), View::Tree(y)) => {
                 let (short, long) = if x.len() <= y.len() { (x, y) } else { (y, x) };
                 short.iter().any(|(&from, &to)| meets(long, (from, to)))
             }
@@ -125,54 +154,41 @@ impl Ranges<'_> {
     fn join(&mut self, a: usize, b: usize) {
         let (mine, other) = (self.take(a), self.take(b));
         let (long, short) = if mine.len() >= other.len() { (mine, other) } else { (other, mine) };
-        if long.len() + short.len() <= LONG {
-            self.lists[a] = union(&long.into_list(), &short.into_list());
-            return;
-        }
-        let mut tree = long.into_tree();
-        short.into_list().into_iter().for_each(|r| insert(&mut tree, r));
-        self.trees.insert(a, tree);
+        let all = if long.len() + short.len() <= LONG {
+            Joined::List(union(&long.into_list(), &short.into_list()))
+        } else {
+            let mut tree = long.into_tree();
+            short.into_list().into_iter().for_each(|r| insert(&mut tree, r));
+            Joined::Tree(tree)
+        };
+        self.joined.insert(a, all);
     }
 
-    fn take(&mut self, unit: usize) -> Taken {
-        match self.trees.remove(&unit) {
-            Some(tree) => Taken::Tree(tree),
-            None => Taken::List(std::mem::take(&mut self.lists[unit])),
-        }
-    }
-
-    /// Makes lists of all.
-    fn finish(self) {
-        for (unit, tree) in self.trees {
-            self.lists[unit] = tree.into_iter().collect();
-        }
+    fn take(&mut self, unit: usize) -> Joined {
+        let left = self.joined.insert(unit, Joined::List(Vec::new()));
+        left.unwrap_or_else(|| Joined::List(self.live.ranges(unit).to_vec()))
     }
 }
 
-enum Taken {
-    List(Vec<(u32, u32)>),
-    Tree(BTreeMap<u32, u32>),
-}
-
-impl Taken {
+impl Joined {
     fn len(&self) -> usize {
         match self {
-            Taken::List(list) => list.len(),
-            Taken::Tree(tree) => tree.len(),
+            Joined::List(list) => list.len(),
+            Joined::Tree(tree) => tree.len(),
         }
     }
 
     fn into_list(self) -> Vec<(u32, u32)> {
         match self {
-            Taken::List(list) => list,
-            Taken::Tree(tree) => tree.into_iter().collect(),
+            Joined::List(list) => list,
+            Joined::Tree(tree) => tree.into_iter().collect(),
         }
     }
 
     fn into_tree(self) -> BTreeMap<u32, u32> {
         match self {
-            Taken::List(list) => list.into_iter().collect(),
-            Taken::Tree(tree) => tree,
+            Joined::List(list) => list.into_iter().collect(),
+            Joined::Tree(tree) => tree,
         }
     }
 }

@@ -9,13 +9,14 @@
 mod assign;
 mod coalesce;
 mod liveness;
+mod occupied;
 mod spill;
 mod untangle;
 mod verify;
 
 use crate::mir::{Class, MFunction, VReg};
 
-pub use liveness::{Live, analyse};
+pub use liveness::{Live, Starts, ranges, starts};
 pub use verify::verify;
 
 /// Physical registers by virtual register, and what the frame grew to.
@@ -26,11 +27,20 @@ pub struct Allocation {
     pub count: u32,
 }
 
-/// Merges the sides of copies where they can be one register.
-pub fn merge_copies(f: &mut MFunction) {
+impl Allocation {
+    fn new(f: &MFunction, registers: Vec<u8>) -> Allocation {
+        let count = count_registers(f, &registers);
+        Allocation { registers, frame_bytes: f.frame_bytes.next_multiple_of(16), count }
+    }
+}
+
+/// Merges the sides of copies where they can be one register. What lives where blocks start afterwards.
+pub fn merge_copies(f: &mut MFunction) -> Starts {
     untangle::untangle(f);
-    let mut live = liveness::analyse(f);
-    coalesce::coalesce(f, &mut live);
+    let mut starts = liveness::starts(f);
+    let live = liveness::ranges(f, &starts);
+    coalesce::coalesce(f, &live, &mut starts);
+    starts
 }
 
 /// Which of the free registers is taken.
@@ -43,6 +53,18 @@ pub enum Choice {
     Snug(u32),
 }
 
+/// The same as [`assign`] where that needs no spill and at most `within` general registers; `live` is what [`ranges`] found.
+pub fn assign_within(
+    f: &MFunction,
+    live: &Live,
+    limit: u32,
+    within: u32,
+    choice: Choice,
+) -> Option<Allocation> {
+    let registers = assign::assign_within(f, live, limit, within, choice)?;
+    Some(Allocation::new(f, registers)).filter(|a| a.count <= within)
+}
+
 /// Gives every virtual register of `f`, whose copies are merged, a physical one; `limit` general registers may be used.
 pub fn assign(f: &mut MFunction, limit: u32, choice: Choice) -> Result<Allocation, String> {
     // Registers made by spilling live for one instruction, so every round removes long ranges; a few are enough.
@@ -50,10 +72,7 @@ pub fn assign(f: &mut MFunction, limit: u32, choice: Choice) -> Result<Allocatio
     for _ in 0..64 {
         let live = liveness::analyse(f);
         match assign::assign(f, &live, limit, choice, &short) {
-            Ok(registers) => {
-                let count = count_registers(f, &registers);
-                return Ok(Allocation { registers, frame_bytes: f.frame_bytes.next_multiple_of(16), count });
-            }
+            Ok(registers) => return Ok(Allocation::new(f, registers)),
             Err(spills) => {
                 if spills.is_empty() {
                     break;

@@ -18,7 +18,7 @@ fn slot(f: &mut MFunction, r: VReg, live: &Live, slots: &mut Vec<Slot>) -> u32 {
     let units = f.class(r).units();
     let mut own = Vec::new();
     for u in live.units(f, r) {
-        own = cover(&own, &live.ranges[u]);
+        own = cover(&own, live.ranges(u));
     }
     if let Some(s) = slots.iter_mut().find(|s| s.units == units && !overlap(&s.ranges, &own)) {
         s.ranges = cover(&s.ranges, &own);
@@ -142,9 +142,8 @@ fn single_moves(f: &MFunction) -> Vec<Option<[MSrc; 4]>> {
         .map(|(n, w)| {
             let (w, simple) = w?;
             let units = f.classes[n].units() as usize;
-            let all = simple
-                && w[..units].iter().all(|x| x.is_some())
-                && !defined_by_calls.contains(&VReg(n as u32));
+            let all =
+                simple && w[..units].iter().all(|x| x.is_some()) && !defined_by_calls.contains(&VReg::new(n));
             all.then(|| w.map(|x| x.unwrap_or(MSrc::ZERO)))
         })
         .collect()

@@ -110,7 +110,7 @@ fn check(f: &MFunction, a: &Allocation, state: &State, s: Sub, width: u32) -> Re
     for n in s.at..s.at + width as u8 {
         let at = usize::from(a.registers[s.reg.index()]) + usize::from(n);
         if file.get(at).copied().flatten() != Some((s.reg, n)) {
-            return Err(format!("register {at} does not hold v{}.{n} but {:?}", s.reg.0, file.get(at)));
+            return Err(format!("register {at} does not hold {:?}.{n} but {:?}", s.reg, file.get(at)));
         }
     }
     Ok(())

@@ -1,10 +1,11 @@
-//! Removes what nothing needs: unreachable blocks, unused instructions, and block parameters that feed only themselves.
+//! Removes what nothing needs: unreachable blocks, unused instructions, and block parameters that feed only themselves. Where
+//! most is gone, what is left gets new numbers.
 
 use super::Context;
 use ir::{Block, Function, InstId, Value, ValueDef};
 use smallvec::SmallVec;
 
-pub fn run(f: &mut Function, _: &mut Context) {
+pub fn run(f: &mut Function, context: &mut Context) {
     remove_unreachable(f);
     ir::remove_trivial(f);
     let live = Live::find(f);
@@ -22,6 +23,10 @@ pub fn run(f: &mut Function, _: &mut Context) {
         f.block_mut(b).insts = insts;
     }
     remove_dead_params(f, &live);
+    if f.is_sparse() {
+        let blocks = f.compact();
+        context.unrolled = context.unrolled.iter().filter_map(|b| blocks[b.index()]).collect();
+    }
 }
 
 /// Takes blocks that the entry does not reach out of the layout.

@@ -15,8 +15,9 @@
 //!
 //! The scheduler runs on virtual registers after copies were merged, so that no order it finds brings a copy back. It may use
 //! as many registers as leave the SM full of warps, which is what NVIDIA's assembler does; a function that needs more as it
-//! stands keeps below the step of occupancy that it is on. Where an order would pass that step or make the allocator spill, the
-//! source order stays.
+//! stands keeps below the step of occupancy that it is on. What no order can keep in registers is
+//! spilled first, and the loads and stores are scheduled with the rest. Where an order would pass that step or make the allocator
+//! spill, the source order stays.
 
 mod effects;
 mod forward;
@@ -27,7 +28,7 @@ mod plan;
 pub mod reuse;
 mod verify;
 
-use crate::allocate::{self, Allocation, Choice, Live};
+use crate::allocate::{self, Allocation, Choice, Starts};
 use crate::mir::{MBlock, MFunction, MInst, MTerm, VReg};
 use forward::Budget;
 use graph::{Builder, Units};
@@ -43,71 +44,81 @@ const STEP: u32 = 8;
 const PREDICATES: i32 = isa::Pred::COUNT as i32 - 1;
 /// What is tried, in turn: registers held back from the scheduler, since pairs and quads leave gaps, and how registers are
 /// chosen for its order.
-const ATTEMPTS: [(u32, fn(u32) -> Choice); 7] = [
-    (1, Choice::Rested),
-    (1, |_| Choice::Lowest),
-    (1, Choice::Snug),
-    (2, Choice::Snug),
-    (4, |_| Choice::Lowest),
-    (4, Choice::Snug),
-    (8, |_| Choice::Lowest),
+const ATTEMPTS: [(u32, &[fn(u32) -> Choice]); 4] = [
+    (1, &[Choice::Rested, |_| Choice::Lowest, Choice::Snug]),
+    (2, &[Choice::Snug]),
+    (4, &[|_| Choice::Lowest, Choice::Snug]),
+    (8, &[|_| Choice::Lowest]),
 ];
 
-/// Schedules and allocates a function whose copies are merged; `limit` general registers may be used.
-pub fn schedule_and_allocate(f: &mut MFunction, limit: u32) -> Result<Allocation, String> {
-    let live = allocate::analyse(f);
-    let outs = live_out(f, &live);
+/// Schedules and allocates a function whose copies are merged; `limit` general registers may be used, and `starts` is what lives
+/// where its blocks start.
+pub fn schedule_and_allocate(f: &mut MFunction, limit: u32, starts: Starts) -> Result<Allocation, String> {
+    let mut outs = Outs::new(f, starts);
+    let mut pressure = source_pressure(f, &outs);
+    let mut as_it_stands = None;
+    if !pressure.fits(Pressure { registers: limit as i32, preds: isa::Pred::COUNT as i32 }) {
+        // More lives than there are registers, so some of it is spilled in any order: the scheduler sees the loads and stores.
+        as_it_stands = Some(allocate::assign(f, limit, Choice::Lowest)?);
+        let starts = allocate::starts(f);
+        outs = Outs::new(f, starts);
+        pressure = source_pressure(f, &outs);
+    }
     let source = f.clone();
-    let needed = source_pressure(&source, &outs).registers.max(0) as u32;
+    let needed = pressure.registers.max(0) as u32;
     let step = needed.max(FULL_OCCUPANCY).next_multiple_of(STEP).min(limit);
-    let mut last = None;
-    for (held_back, choice) in ATTEMPTS {
-        if last != Some(held_back) {
-            *f = source.clone();
-            let registers = step.saturating_sub(held_back) as i32;
-            schedule(f, &outs, Pressure { registers, preds: PREDICATES });
-            last = Some(held_back);
+    for (n, (held_back, choices)) in ATTEMPTS.into_iter().enumerate() {
+        // With more held back, orders come nearer to the source's: where that does not fit, they are not tried.
+        if n == 1 && !fits_as_it_stands(&source, &outs, limit, step) {
+            break;
         }
-        let unspilled = f.classes.len();
-        let mut attempt = f.clone();
-        let allocation = allocate::assign(&mut attempt, limit, choice(step))?;
-        if attempt.classes.len() == unspilled && allocation.count <= step {
-            *f = attempt;
-            return Ok(allocation);
-        }
-    }
-    *f = source;
-    allocate::assign(f, limit, Choice::Lowest)
-}
-
-/// What lives at the end of each block, in units.
-fn live_out(f: &MFunction, live: &Live) -> Vec<Vec<u32>> {
-    let units = Units::new(f);
-    // Points where blocks end, ascending.
-    let mut ends = Vec::with_capacity(f.blocks.len());
-    let mut number = 0;
-    for b in &f.blocks {
-        number += b.insts.len() as u32 + 1;
-        ends.push(2 * number);
-    }
-    let mut outs = vec![Vec::new(); f.blocks.len()];
-    for n in 0..f.classes.len() {
-        let r = VReg(n as u32);
-        for (range, unit) in live.units(f, r).zip(units.all_of(r)) {
-            for &(from, to) in &live.ranges[range] {
-                let first = ends.partition_point(|&e| e <= from);
-                for b in (first..ends.len()).take_while(|&b| ends[b] <= to) {
-                    outs[b].push(unit);
-                }
+        *f = source.clone();
+        let registers = step.saturating_sub(held_back) as i32;
+        schedule(f, &outs, Pressure { registers, preds: PREDICATES });
+        let live = allocate::ranges(f, &outs.starts);
+        for choice in choices {
+            if let Some(allocation) = allocate::assign_within(f, &live, limit, step, choice(step)) {
+                return Ok(allocation);
             }
         }
     }
-    outs
+    *f = source;
+    as_it_stands.map_or_else(|| allocate::assign(f, limit, Choice::Lowest), Ok)
+}
+
+/// A function fits so many registers in the order that it has.
+fn fits_as_it_stands(f: &MFunction, outs: &Outs, limit: u32, step: u32) -> bool {
+    let live = allocate::ranges(f, &outs.starts);
+    let fits = |choice: Choice| allocate::assign_within(f, &live, limit, step, choice).is_some();
+    [Choice::Lowest, Choice::Snug(step)].into_iter().any(fits)
+}
+
+/// What lives at the end of each block.
+struct Outs {
+    starts: Starts,
+    /// The units of this scheduler by the units of the allocator.
+    names: Vec<u32>,
+}
+
+impl Outs {
+    fn new(f: &MFunction, starts: Starts) -> Outs {
+        let units = Units::new(f);
+        let mut names = vec![0; starts.total()];
+        for (n, &base) in starts.base().iter().enumerate() {
+            let all = units.all_of(VReg::new(n));
+            names[base as usize..][..all.len()].iter_mut().zip(all).for_each(|(name, u)| *name = u);
+        }
+        Outs { starts, names }
+    }
+
+    fn of<'a>(&'a self, f: &'a MFunction, b: usize) -> impl Iterator<Item = u32> + 'a {
+        self.starts.after(f, b).map(|u| self.names[u as usize])
+    }
 }
 
 /// Moves to the end of a block: what lives behind it and what its end reads.
-fn start_at_end(units: &Units, living: &mut Living, block: &MBlock, out: &[u32]) {
-    living.restart(units, out.iter().copied());
+fn start_at_end(units: &Units, living: &mut Living, block: &MBlock, out: impl Iterator<Item = u32>) {
+    living.restart(units, out);
     let mut open = |range: std::ops::Range<u32>| range.for_each(|u| living.open(units, u));
     match &block.term {
         MTerm::Branch { cond, .. } => cond.reg.iter().for_each(|&p| open(units.all_of(p))),
@@ -121,12 +132,12 @@ fn start_at_end(units: &Units, living: &mut Living, block: &MBlock, out: &[u32])
 }
 
 /// The most that lives at once as the instructions stand.
-fn source_pressure(f: &MFunction, outs: &[Vec<u32>]) -> Pressure {
+fn source_pressure(f: &MFunction, outs: &Outs) -> Pressure {
     let units = Units::new(f);
     let mut living = Living::new(&units);
     let mut most = Pressure::default();
-    for (block, out) in f.blocks.iter().zip(outs) {
-        start_at_end(&units, &mut living, block, out);
+    for (b, block) in f.blocks.iter().enumerate() {
+        start_at_end(&units, &mut living, block, outs.of(f, b));
         most = most.max(living.pass(&units, &block.insts));
     }
     most
@@ -142,7 +153,7 @@ struct Scheduler {
 }
 
 /// Schedules every block.
-fn schedule(f: &mut MFunction, outs: &[Vec<u32>], limit: Pressure) {
+fn schedule(f: &mut MFunction, outs: &Outs, limit: Pressure) {
     let units = Units::new(f);
     let mut s = Scheduler {
         builder: Builder::new(&units),
@@ -151,13 +162,13 @@ fn schedule(f: &mut MFunction, outs: &[Vec<u32>], limit: Pressure) {
         units,
         limit,
     };
-    for (b, out) in outs.iter().enumerate() {
+    for b in 0..f.blocks.len() {
         // Values that are handed over are made near the registers they go to; another order could cost copies.
         if f.blocks[b].insts.iter().any(|i| effects::is_tied(f, i)) {
             continue;
         }
+        start_at_end(&s.units, &mut s.living, &f.blocks[b], outs.of(f, b));
         let block = &mut f.blocks[b];
-        start_at_end(&s.units, &mut s.living, block, out);
         let mut branch = match &block.term {
             MTerm::Branch { cond, .. } => cond.reg.map(|p| s.units.all_of(p).start),
             _ => None,

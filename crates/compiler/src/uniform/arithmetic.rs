@@ -5,6 +5,7 @@
 
 use super::File;
 use super::constants::{loaded, writers};
+use crate::groups::Groups;
 use crate::mir::{Class, MFunction, MInst, MSrc, PSrc, Sub, VReg};
 use isa::field::Field;
 use isa::{Op, Operand, Role, Unit};
@@ -14,7 +15,13 @@ use std::collections::HashMap;
 const SPARE: u32 = 16;
 
 /// Instructions that read each register, by block and place, each as often as it reads it.
-type Readers = HashMap<VReg, Vec<(usize, usize)>>;
+struct Readers(Groups<(u32, u32)>);
+
+impl Readers {
+    fn of(&self, r: VReg) -> impl ExactSizeIterator<Item = (usize, usize)> + '_ {
+        self.0.of(r.index()).iter().map(|&(b, n)| (b as usize, n as usize))
+    }
+}
 
 pub(super) fn select(f: &mut MFunction, file: &mut File) {
     let writers = writers(f);
@@ -36,7 +43,7 @@ pub(super) fn select(f: &mut MFunction, file: &mut File) {
                 wanted += 2 * words as u32;
                 f.blocks[b].insts[n] = new;
                 f.classes[dst.reg.index()] = Class::Uniform;
-                for &(b, n) in readers.get(&dst.reg).into_iter().flatten() {
+                for (b, n) in readers.of(dst.reg) {
                     for s in f.blocks[b].insts[n].src.iter_mut().filter(|s| s.reg == Some(dst)) {
                         s.src.operand = MSrc::uniform(dst).src.operand;
                     }
@@ -48,19 +55,19 @@ pub(super) fn select(f: &mut MFunction, file: &mut File) {
     let readers = readers(f);
     for b in &mut f.blocks {
         let read =
-            |i: &MInst| i.dst.is_some_and(|d| readers.contains_key(&d.reg) || writers[d.reg.index()] > 1);
+            |i: &MInst| i.dst.is_some_and(|d| readers.of(d.reg).len() > 0 || writers[d.reg.index()] > 1);
         b.insts.retain(|i| loaded(i).is_none() || read(i));
     }
 }
 
 fn readers(f: &MFunction) -> Readers {
-    let mut readers = Readers::new();
+    let mut reads: Vec<(u32, (u32, u32))> = Vec::new();
     for (b, block) in f.blocks.iter().enumerate() {
         for (n, i) in block.insts.iter().enumerate() {
-            i.for_each_read(|s, _| readers.entry(s.reg).or_default().push((b, n)));
+            i.for_each_read(|s, _| reads.push((s.reg.index() as u32, (b as u32, n as u32))));
         }
     }
-    readers
+    Readers(Groups::new(f.classes.len(), reads.into_iter()))
 }
 
 /// Words of banks that registers hold for as long as they live.
@@ -119,7 +126,7 @@ fn uniform_form(
                 s
             }
             (Some(r), _) if f.class(r.reg) == Class::Uniform => s,
-            (Some(r), _) if readers.get(&r.reg).is_some_and(|all| all.len() == 1) => {
+            (Some(r), _) if readers.of(r.reg).len() == 1 => {
                 let &(bank, offset) = loads.get(&r.reg)?;
                 from_banks += 1;
                 MSrc::constant(bank, offset)
@@ -128,8 +135,8 @@ fn uniform_form(
         };
     }
     let has_input = from_banks > 0 || new.src.iter().any(|s| s.reg.is_some());
-    let takes = |&(b, n): &(usize, usize)| takes_uniform(&f.blocks[b].insts[n], dst);
-    let read = readers.get(&dst.reg).is_some_and(|all| all.iter().all(takes));
+    let takes = |(b, n): (usize, usize)| takes_uniform(&f.blocks[b].insts[n], dst);
+    let read = readers.of(dst.reg).len() > 0 && readers.of(dst.reg).all(takes);
     (has_input && immediates <= 1 && read).then_some(new)
 }
 

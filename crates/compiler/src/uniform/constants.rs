@@ -113,8 +113,13 @@ fn loads(f: &MFunction) -> BTreeMap<Word, Vec<Load>> {
 
 /// Gives every register of `names` the name it has there.
 fn rename(f: &mut MFunction, names: &HashMap<VReg, Sub>) {
+    if names.is_empty() {
+        return;
+    }
+    let mut table: Vec<Option<Sub>> = vec![None; f.classes.len()];
+    names.iter().for_each(|(r, &name)| table[r.index()] = Some(name));
     let new = |s: &mut Sub| {
-        if let Some(n) = names.get(&s.reg) {
+        if let Some(n) = table[s.reg.index()] {
             *s = n.word(s.at);
         }
     };

@@ -74,6 +74,13 @@ impl Sm {
                     return self.plan(work, n, now);
                 }
             }
+            Kind::Special => {
+                let waits = self.load_store.read_special(Cycle(now));
+                for &p in writes {
+                    warp.places[p as usize].ready =
+                        Ready::at(start + waits + u64::from(timing.latency), timing.producer);
+                }
+            }
             Kind::Branch => {
                 let l = &self.spec.latency;
                 let lasts = if stepped == Stepped::Next { l.branch_not_taken } else { l.branch };
@@ -89,10 +96,12 @@ impl Sm {
             }
             Kind::Constant => {
                 let owner = warp.owner(n, writes, timing.producer);
+                let offsets = offsets.as_ref().map_or(&[][..], Offsets::list);
+                self.load_store.load_constant(Cycle(now), offsets.len() as u32);
                 let fetched = self.constants.load(
                     Cycle(now),
                     timing.bank,
-                    offsets.as_ref().map_or(&[], Offsets::list),
+                    offsets,
                     owner.pack(),
                     &mut self.out,
                     &mut self.counters,

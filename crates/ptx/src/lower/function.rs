@@ -196,7 +196,9 @@ impl<'m, 't, 'a> FnLower<'m, 't, 'a> {
         if !self.b.is_terminated() {
             self.end();
         }
-        self.b.finish()
+        let mut func = self.b.finish();
+        func.compact();
+        func
     }
 
     /// `ret` from an entry ends the thread.

@@ -150,6 +150,8 @@ impl Chooser<'_> {
         if loops.loops.is_empty() {
             return;
         }
+        let mut is_unrolled = vec![false; f.blocks.len()];
+        unrolled.iter().for_each(|b| is_unrolled[b.index()] = true);
         let mut block_of: Vec<Option<Block>> = vec![None; f.values.len()];
         let mut order = vec![0u32; f.insts.len()];
         let mut n = 0;
@@ -164,7 +166,7 @@ impl Chooser<'_> {
         for a in 0..self.adds.len() {
             let add = &self.adds[a];
             let Some(l) = loops.innermost(add.block) else { continue };
-            if unrolled.contains(&loops.get(l).header) {
+            if is_unrolled[loops.get(l).header.index()] {
                 continue;
             }
             let m = add.mode;
