@@ -36,6 +36,7 @@ pub mod l2;
 pub mod memory;
 pub mod ports;
 pub mod ppu;
+pub mod progress;
 pub mod report;
 pub mod server;
 pub mod sm;
