@@ -121,7 +121,9 @@ pub struct Sm {
     pub log: Log,
     pub failure: Option<Failure>,
     /// What came in, by cycle.
-    inbox: VecDeque<Response>,
+    pub(super) inbox: VecDeque<Response>,
+    /// Who waits for the answers of this turn.
+    pub(super) expected: Vec<Owner>,
     starts: VecDeque<CtaStart>,
     /// Warps that ask again after the exchange; those that must be alone then.
     pub(super) retry: Vec<u16>,
@@ -179,6 +181,7 @@ impl Sm {
             log: Log::default(),
             failure: None,
             inbox: VecDeque::new(),
+            expected: Vec::new(),
             starts: VecDeque::new(),
             retry: Vec::new(),
             next: u64::MAX,
@@ -325,9 +328,7 @@ impl Sm {
         self.horizon = until.0;
         self.is_held = false;
         self.note_turns();
-        let answers = self.inbox.iter().take_while(|r| r.at < until);
-        self.load_store
-            .expect(answers.filter(|r| !matches!(r.kind, RequestKind::Instruction | RequestKind::Constant)));
+        self.look_ahead(work, until);
         // Code and constants can come from nearby, sooner than the next exchange point.
         let nearest = self.nearest;
         let before = |limit: u64, r: &Request| limit.min(r.at.0 + nearest);
