@@ -96,6 +96,7 @@ impl<'a> Launching<'a> {
                 detail: self.detail,
                 sampling: self.sampling,
                 cycles: progress.cycles.as_ref(),
+                progress: None,
             }),
         };
         let finished = (Mutex::new(false), std::sync::Condvar::new());

@@ -12,6 +12,7 @@ mod render;
 mod report;
 mod run;
 mod sampling;
+mod schedulers;
 mod show;
 
 use clap::{Parser, Subcommand};
@@ -38,6 +39,8 @@ enum Command {
     Compile(compile::Arguments),
     /// Show the machine code of a program image.
     Disasm(disasm::Arguments),
+    /// Run a launch file under every policy of the warp schedulers and compare them.
+    Schedulers(schedulers::Arguments),
     /// List, show and compare configurations of the machine.
     Config(config::Arguments),
 }
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         Command::Profile(arguments) => profile::run(&arguments),
         Command::Compile(arguments) => compile::run(&arguments),
         Command::Disasm(arguments) => disasm::run(&arguments),
+        Command::Schedulers(arguments) => schedulers::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
     };
     match ended {

@@ -5,7 +5,7 @@ use crate::{End, render, sampling};
 use driver::launch_file::LaunchFile;
 use driver::machine::sm::trace_cell::Drain;
 use driver::run::Session;
-use driver::{Capture, CompileOptions, LaunchOptions, Problem, Problems, Timing, files};
+use driver::{Capture, CompileOptions, LaunchOptions, Problem, Problems, Sampled, Timing, files};
 use serde_json::json;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -73,8 +73,12 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), End> {
     let before = arguments.compare.as_deref().map(read_trace).transpose()?.unwrap_or_default();
     let bytes = files::read(&arguments.file, files::MAX_PROGRAM)?;
-    let profiles = if file::is_trace(&bytes) { read_trace(&arguments.file)? } else { measure(arguments)? };
-    write_files(arguments, &profiles, &before)?;
+    let mut records = Vec::new();
+    let profiles = match file::is_trace(&bytes) {
+        true => read_trace(&arguments.file)?,
+        false => measure(arguments, &mut records)?,
+    };
+    write_files(arguments, &profiles, &before, &records)?;
     print(arguments, &profiles, &before);
     Ok(())
 }
@@ -89,8 +93,8 @@ fn read_trace(path: &Path) -> Result<Vec<Profile>, Problems> {
     Ok(launches.into_iter().map(|l| l.profile).collect())
 }
 
-/// Runs the launches of a file.
-fn measure(arguments: &Arguments) -> Result<Vec<Profile>, End> {
+/// Runs the launches of a file; `records` are the trace cells' of each.
+fn measure(arguments: &Arguments, records: &mut Vec<Vec<Sampled>>) -> Result<Vec<Profile>, End> {
     let file = LaunchFile::load(&arguments.file)?;
     let config = driver::config::load(&arguments.config)?;
     let session = Session::new(&file, &CompileOptions::from(arguments.compile))?;
@@ -134,6 +138,7 @@ fn measure(arguments: &Arguments) -> Result<Vec<Profile>, End> {
                 detail: false,
                 sampling: None,
                 cycles: None,
+                progress: None,
             }),
             ..LaunchOptions::default()
         };
@@ -141,6 +146,7 @@ fn measure(arguments: &Arguments) -> Result<Vec<Profile>, End> {
         for (p, (n, (runs, extra))) in profiles.iter_mut().zip(found.into_iter().enumerate()) {
             let instructions = session.module(n).map_or(0, |m| m.image().code.len());
             p.samples = Some(driver::profile::samples(sampling::words(sampling), instructions, &runs, extra));
+            records.push(runs);
         }
     }
     Ok(profiles)
@@ -165,7 +171,12 @@ fn chosen<'p>(arguments: &Arguments, profiles: &'p [Profile]) -> Result<&'p Prof
     })
 }
 
-fn write_files(arguments: &Arguments, profiles: &[Profile], before: &[Profile]) -> Result<(), Problems> {
+fn write_files(
+    arguments: &Arguments,
+    profiles: &[Profile],
+    before: &[Profile],
+    records: &[Vec<Sampled>],
+) -> Result<(), Problems> {
     let quiet = arguments.json || arguments.csv;
     let put = |path: &Path, bytes: &[u8], what: &str| -> Result<(), Problems> {
         files::write(path, |to| to.write_all(bytes))?;
@@ -192,8 +203,9 @@ fn write_files(arguments: &Arguments, profiles: &[Profile], before: &[Profile]) 
     }
     if let Some(path) = &arguments.trace {
         let mut recorder = file::Recorder::new();
-        for p in profiles {
+        for (n, p) in profiles.iter().enumerate() {
             recorder.profile(p).map_err(|e| Problem::new(e.to_string()))?;
+            records.get(n).into_iter().flatten().for_each(|r| recorder.records(r.form, &r.bytes));
         }
         put(path, &recorder.finish(), "trace")?;
     }

@@ -56,6 +56,8 @@ pub struct LaunchStats {
     pub detail: Option<Box<trace::profile::Detail>>,
     /// What trace cells collected, where they were asked to.
     pub sampled: Option<Box<Sampled>>,
+    /// How evenly warps progressed, where that was asked for.
+    pub progress: Option<machine::progress::Progress>,
 }
 
 /// Why a launch did not finish.

@@ -21,6 +21,8 @@
 //! | [`timing`] | launches on the timed machine |
 //! | [`limits`] | what can be launched |
 //! | [`launch_file`], [`run`] | launch files and running them |
+//! | [`chart`] | charts as SVG and PNG |
+//! | [`schedulers`] | a launch file under several schedulers |
 //! | [`element`], [`init`], [`npy`], [`picture`], [`digest`] | element types, buffer contents, and results as files and summaries |
 //! | [`replay`] | the calls of a program, run again from the state that they began in |
 //! | [`profile`] | a timed launch joined with its program, PTX and source |
@@ -28,6 +30,7 @@
 //!
 //! Errors are values that say what to do; nothing here prints.
 
+pub mod chart;
 pub mod compile;
 pub mod config;
 pub mod device;
@@ -45,6 +48,7 @@ pub mod problem;
 pub mod profile;
 pub mod replay;
 pub mod run;
+pub mod schedulers;
 pub mod timing;
 
 pub use compile::{CompileOptions, compile};

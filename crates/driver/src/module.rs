@@ -88,6 +88,7 @@ impl Module {
                 report: None,
                 detail: None,
                 sampled: None,
+                progress: None,
             }),
             Err(simt::LaunchError::Fault(fault)) => {
                 Err(LaunchError::Fault(Box::new(FaultReport::new(entry, self.image(), &fault))))

@@ -52,6 +52,8 @@ pub struct Timing<'a> {
     pub sampling: Option<&'a Sampling>,
     /// Told the simulated cycles so far.
     pub cycles: Option<&'a AtomicU64>,
+    /// Cycles between samples of how evenly the warps of CTAs progress; none are made where `None`.
+    pub progress: Option<u64>,
 }
 
 /// Copies that are remembered for a machine that does not exist yet. Those before them are long out of its caches.
@@ -153,6 +155,8 @@ impl Module {
             cancel: options.cancel,
             cycles_done: timing.cycles,
             ctas_done: Some(done),
+            progress: timing.progress,
+            record_choices: false,
             print: options.print,
             detail: timing.detail,
         };
@@ -203,6 +207,7 @@ impl Module {
                     report: Some(Box::new(report)),
                     detail: timed.detail,
                     sampled,
+                    progress: timed.progress,
                 })
             }
             // What a launch leaves behind when it is stopped is not used again.

@@ -12,7 +12,7 @@
 //! | [`crossbar`], [`l2`], [`dram`] | memory behind the SMs; [`memory`] puts it together |
 //! | [`ppu`] | a whole processor, running launches |
 //! | [`units`], [`ports`] | time, places; what travels between blocks |
-//! | [`server`], [`workers`], `prefetch` | contention in virtual time; host threads, and hints to the host's caches |
+//! | [`server`], [`workers`] | contention in virtual time; host threads |
 //! | [`sm::watch`], [`sm::trace_cell`] | who watches warps: for profiles, and as hardware would |
 //! | [`stall`], [`counters`], [`report`] | why warps wait; what is counted; what users are told |
 //!
@@ -38,7 +38,7 @@ pub mod memory;
 mod observe;
 pub mod ports;
 pub mod ppu;
-mod prefetch;
+pub mod progress;
 pub mod report;
 pub mod server;
 pub mod sm;

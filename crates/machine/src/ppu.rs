@@ -8,7 +8,9 @@ use crate::front::Front;
 use crate::memory;
 use crate::observe::{self, Traffic};
 use crate::ports::{CtaEnd, CtaStart, Request, Response};
+use crate::progress::Progress;
 use crate::sm::code::Code;
+use crate::sm::policy::{Choice, Program};
 use crate::sm::trace_cell::{RegisterError, Registers};
 use crate::sm::watch::Watcher;
 use crate::sm::{Context, Failure, Sm, Work};
@@ -47,6 +49,10 @@ pub struct RunOptions<'a> {
     /// Counts simulated cycles and CTAs that are done, for whoever watches.
     pub cycles_done: Option<&'a AtomicU64>,
     pub ctas_done: Option<&'a AtomicU64>,
+    /// Cycles between samples of how evenly the warps of CTAs progress.
+    pub progress: Option<u64>,
+    /// Records every choice of the schedulers; slow, and long.
+    pub record_choices: bool,
     /// Takes what the kernel prints, in the order of CTAs.
     pub print: Option<&'a (dyn Fn(&[u8]) + Sync)>,
     /// Keeps what a profile shows; cycles and results stay the same.
@@ -64,6 +70,10 @@ pub struct Timed {
     pub occupancy: Occupancy,
     /// Where it was asked for.
     pub detail: Option<Box<Detail>>,
+    /// How evenly warps progressed, where it was asked for.
+    pub progress: Option<Progress>,
+    /// Choices of the schedulers of each SM, where they were asked for.
+    pub choices: Vec<Vec<Choice>>,
 }
 
 /// Why a launch ended early.
@@ -209,7 +219,11 @@ impl Ppu {
         self.memory.preload_constants(CONSTANT_BASE, bank);
         let settings = self.trace_registers.settings();
         let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.sms.len());
+        let program = Arc::new(Program::new(image, self.config.sm.scheduler.grants.accesses));
         for mut sm in self.sms.drain(..) {
+            sm.record_choices(options.record_choices);
+            sm.watch_progress(options.progress, start);
+            sm.set_program(&program);
             sm.begin_launch(&contexts[0].code, code_base, CONSTANT_BASE, shared_split);
             sm.watcher = observe::watcher(&sm, &contexts[0], start, settings.as_ref(), options.detail);
             parts.push(Part { sm, work: Work { contexts: contexts.clone(), ctas: Vec::new() } });
@@ -238,8 +252,15 @@ impl Ppu {
             Ok(()) => Workers::with(options.threads.max(1), |workers| run.finish(workers, start)),
             Err(full) => Err(Stopped::Refused(full.to_string())),
         };
-        let counters = run.memory.counters();
-        let mut timed = Timed { cycles: 0, counters, stalls: Vec::new(), occupancy, detail: None };
+        let mut timed = Timed {
+            cycles: 0,
+            counters: run.memory.counters(),
+            stalls: Vec::new(),
+            occupancy,
+            progress: None,
+            choices: Vec::new(),
+            detail: None,
+        };
         timed.stalls.resize(contexts[0].code.len(), [0; STALLS]);
         if let Some(print) = options.print {
             run.printed.values().for_each(|text| print(text));
@@ -247,6 +268,12 @@ impl Ppu {
         let traffic = run.traffic.take();
         let mut watchers = Vec::new();
         for mut part in run.parts {
+            if options.record_choices {
+                timed.choices.push(part.sm.take_choices());
+            }
+            if let Some(own) = part.sm.progress.take() {
+                timed.progress.get_or_insert_default().merge(&own);
+            }
             part.sm.add_to(&mut timed.counters, &mut timed.stalls);
             part.sm.flush_trace(true);
             watchers.push(part.sm.watcher.take());

@@ -8,6 +8,7 @@ use super::constants::Constants;
 use super::fetch::Fetch;
 use super::load_store::{self, Done, LoadStore, Operation, Path};
 use super::outgoing::{Outgoing, is_code};
+use super::policy::{Choice, Policies, Program};
 use super::spec::Spec;
 use super::sub_core::SubCore;
 use super::trace_cell::TraceCell;
@@ -16,6 +17,7 @@ use super::watch::{Watch, Watcher};
 use crate::Config;
 use crate::counters::Counters;
 use crate::ports::{CtaEnd, CtaStart, Request, RequestKind, Response, merge};
+use crate::progress::Progress;
 use crate::server::Line;
 use crate::stall::{Stall, StallCycles, StallTable};
 use crate::units::{Cycle, SmId};
@@ -99,6 +101,10 @@ pub struct Sm {
     /// Cycles after which what one sub-core does can matter to another.
     lookahead: u64,
     pub(super) subs: Vec<SubCore>,
+    /// When each of them has its next turn, while the SM runs.
+    nexts: Vec<u64>,
+    /// Where the sub-cores' own order of warps is not all there is.
+    pub(super) policies: Option<Box<Policies>>,
     pub(super) warps: Vec<WarpSlot>,
     pub(super) load_store: LoadStore,
     pub(super) fetch: Fetch,
@@ -121,7 +127,9 @@ pub struct Sm {
     pub log: Log,
     pub failure: Option<Failure>,
     /// What came in, by cycle.
-    inbox: VecDeque<Response>,
+    pub(super) inbox: VecDeque<Response>,
+    /// Who waits for the answers of this turn.
+    pub(super) expected: Vec<Owner>,
     starts: VecDeque<CtaStart>,
     /// Warps that ask again after the exchange; those that must be alone then.
     pub(super) retry: Vec<u16>,
@@ -138,6 +146,10 @@ pub struct Sm {
     done: Vec<Done>,
     constant_done: Vec<(u64, Cycle)>,
     lines: Vec<(u32, Cycle)>,
+    /// How evenly warps progress, where someone wants to know; when to look, and the cycle that samples are counted from.
+    pub progress: Option<Progress>,
+    sample_at: u64,
+    sample_from: u64,
     /// printf text of CTAs that ended.
     pub output: Vec<(u64, Vec<u8>)>,
 }
@@ -154,7 +166,9 @@ impl Sm {
             nearest: config.nearest_answer().into(),
             // Warps of different sub-cores meet at barriers.
             lookahead: u64::from(spec.latency.barrier.max(1)),
+            nexts: vec![u64::MAX; sub_cores as usize],
             subs: (0..sub_cores).map(|n| SubCore::new(&spec, n)).collect(),
+            policies: Policies::new(&spec, false),
             warps: (0..spec.warps).map(|_| WarpSlot::new()).collect(),
             load_store: LoadStore::new(id, &spec, sub_cores, spec.warps),
             fetch: Fetch::new(&spec.fetch, id, sub_cores),
@@ -174,6 +188,7 @@ impl Sm {
             log: Log::default(),
             failure: None,
             inbox: VecDeque::new(),
+            expected: Vec::new(),
             starts: VecDeque::new(),
             retry: Vec::new(),
             next: u64::MAX,
@@ -185,6 +200,9 @@ impl Sm {
             done: Vec::new(),
             constant_done: Vec::new(),
             lines: Vec::new(),
+            progress: None,
+            sample_at: u64::MAX,
+            sample_from: 0,
             output: Vec::new(),
         }
     }
@@ -210,6 +228,25 @@ impl Sm {
         // Every launch has constants of its own at the same addresses.
         self.constants.invalidate();
         self.constants.begin_launch(constant_base);
+    }
+
+    /// Tells the policies, where there are any, what runs.
+    pub fn set_program(&mut self, program: &Arc<Program>) {
+        if let Some(policies) = &mut self.policies {
+            policies.begin_launch(program.clone());
+        }
+    }
+
+    /// Whether every choice of a scheduler is recorded; no warp is here.
+    pub fn record_choices(&mut self, wanted: bool) {
+        if wanted != self.policies.as_ref().is_some_and(|p| p.record.is_some()) {
+            self.policies = Policies::new(&self.spec, wanted);
+        }
+    }
+
+    /// What was recorded.
+    pub fn take_choices(&mut self) -> Vec<Choice> {
+        self.policies.as_mut().and_then(|p| p.record.as_mut()).map(std::mem::take).unwrap_or_default()
     }
 
     // --- what comes in ------------------------------------------------------------------------------------------
@@ -306,9 +343,8 @@ impl Sm {
     pub fn run(&mut self, work: &mut Work<'_>, until: Cycle, ahead: Cycle) {
         self.horizon = until.0;
         self.is_held = false;
-        let answers = self.inbox.iter().take_while(|r| r.at < until);
-        self.load_store
-            .expect(answers.filter(|r| !matches!(r.kind, RequestKind::Instruction | RequestKind::Constant)));
+        self.note_turns();
+        self.look_ahead(work, until);
         // Code and constants can come from nearby, sooner than the next exchange point.
         let nearest = self.nearest;
         let before = |limit: u64, r: &Request| limit.min(r.at.0 + nearest);
@@ -334,12 +370,24 @@ impl Sm {
                         self.start_cta(work, &start, now);
                     }
                 }
+                self.note_turns();
                 continue;
             }
             // What sub-cores do to each other takes a while: until then this one can run by itself.
             let alone = turn.next.saturating_add(self.lookahead).min(event).min(limit);
             let alone = if now < until.0 { alone.min(until.0) } else { alone };
-            self.turn(work, &turn, alone);
+            if now >= self.sample_at {
+                self.sample(work, now);
+            }
+            match &self.policies {
+                Some(p) if !p.is_local() => self.schedule_by_policy(work, turn.sub_core, now),
+                _ => self.turn(work, &turn, alone.min(self.sample_at)),
+            }
+            if self.touched || self.policies.is_some() {
+                self.note_turns();
+            } else {
+                self.nexts[turn.sub_core] = self.subs[turn.sub_core].next;
+            }
             if self.is_held {
                 self.next = self.first().from;
                 return;
@@ -351,16 +399,23 @@ impl Sm {
     #[inline(always)]
     fn first(&self) -> Turn {
         let mut turn = Turn { sub_core: 0, from: u64::MAX, next: u64::MAX, until: u64::MAX };
-        for (n, sub) in self.subs.iter().enumerate() {
-            if sub.next < turn.from {
+        for (n, &next) in self.nexts.iter().enumerate() {
+            if next < turn.from {
                 // All before this one are later.
                 (turn.next, turn.until) = (turn.from, turn.from.saturating_sub(1));
-                (turn.sub_core, turn.from) = (n, sub.next);
-            } else if sub.next < turn.next {
-                (turn.next, turn.until) = (sub.next, sub.next);
+                (turn.sub_core, turn.from) = (n, next);
+            } else if next < turn.next {
+                (turn.next, turn.until) = (next, next);
             }
         }
         turn
+    }
+
+    /// Notes when each sub-core has its next turn.
+    fn note_turns(&mut self) {
+        for (next, sub) in self.nexts.iter_mut().zip(&self.subs) {
+            *next = sub.next;
+        }
     }
 
     /// The next cycle at which something comes from outside.
@@ -415,6 +470,28 @@ impl Sm {
             // Warps that start have nothing before the exchange point that they come at.
             cell.flush(if always { u64::MAX } else { horizon.unwrap_or(u64::MAX).min(self.horizon) });
         }
+    }
+
+    /// Looks, every so many cycles from `start` on, how far the warps of each CTA are.
+    pub fn watch_progress(&mut self, interval: Option<u64>, start: Cycle) {
+        self.progress = interval.map(Progress::new);
+        self.sample_at = if interval.is_some() { start.0 } else { u64::MAX };
+        self.sample_from = start.0;
+    }
+
+    #[cold]
+    fn sample(&mut self, work: &Work<'_>, now: u64) {
+        let Some(progress) = &mut self.progress else { return };
+        for cta in work.ctas.iter().filter(|cta| cta.is_used) {
+            let warps = cta.warps.iter().map(|&n| &self.warps[n as usize]);
+            let alive = warps.filter(|w| !matches!(w.state, State::Empty | State::Draining));
+            let issued = alive.map(|w| cta.resident.warp(w.index as usize).executed - u64::from(w.ahead));
+            let (low, high) = issued.fold((u64::MAX, 0), |(low, high), n| (low.min(n), high.max(n)));
+            if low <= high {
+                progress.add(now - self.sample_from, high - low);
+            }
+        }
+        self.sample_at = now + progress.interval;
     }
 
     /// Something has to change hands before this SM can go on.
@@ -563,6 +640,7 @@ impl Sm {
                 self.charge_until(n, Stall::LgThrottle, now.0);
                 self.plan(work, n, now.0);
                 self.next = self.next.min(now.0);
+                self.look_again(now.0);
             }
         }
         self.retry = retry;

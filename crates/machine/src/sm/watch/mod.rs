@@ -21,8 +21,9 @@ use crate::counters::Counters;
 use crate::stall::Stall;
 use simt::resident::Access;
 
-/// What waiting for a pipe turns into: cycles for want of it, for the dispatcher, for other warps.
-pub type Waited = [u64; 3];
+/// What waiting to be chosen turns into: cycles for want of a pipe, for the dispatcher, for other warps; and by the
+/// scheduler's policy, for a grant and for the window.
+pub type Waited = ([u64; 3], [u64; 2]);
 
 /// Somebody who is told what warps do. Cycles of a warp come without gaps, in the order of time.
 pub trait Watch {
@@ -127,9 +128,16 @@ impl Watch for Watcher {
 
     #[inline]
     fn waited(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64) {
-        let reasons = [class.throttle(), Stall::DispatchStall, Stall::NotSelected];
-        let mut from = now - waited.iter().sum::<u64>();
-        for (reason, cycles) in reasons.into_iter().zip(waited).filter(|(_, n)| *n > 0) {
+        let ([throttle, held, others], [grant, window]) = waited;
+        let all = [
+            (class.throttle(), throttle),
+            (Stall::DispatchStall, held),
+            (Stall::Grant, grant),
+            (Stall::Window, window),
+            (Stall::NotSelected, others),
+        ];
+        let mut from = now - all.iter().map(|(_, n)| n).sum::<u64>();
+        for (reason, cycles) in all.into_iter().filter(|(_, n)| *n > 0) {
             let until = from + cycles;
             if let Some(cell) = &mut self.cell
                 && cell.is_due(slot, until)

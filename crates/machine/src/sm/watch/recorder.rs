@@ -150,7 +150,7 @@ impl Recorder {
         until: u64,
     ) {
         self.state(slot, pc, reason, from, until);
-        if reason == Stall::NotSelected {
+        if matches!(reason, Stall::NotSelected | Stall::Grant | Stall::Window) {
             return;
         }
         let cause = self.last_of_class[sub as usize][class as usize];
