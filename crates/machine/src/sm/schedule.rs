@@ -66,41 +66,52 @@ impl Sm {
     /// Runs a sub-core by itself up to a cycle. It stops, its next cycle as it is, in front of anything that others must
     /// see in the order of time: the warp that does it.
     fn stretch(&mut self, work: &mut Work<'_>, s: usize, limit: u64) -> Option<Chosen> {
-        let by_policy = self.policies.is_some();
-        if let Some(mut watcher) = self.watcher.take() {
-            let chosen = match by_policy {
-                false => self.stretch_here::<false, _>(work, s, limit, &mut *watcher),
-                true => self.stretch_here::<true, _>(work, s, limit, &mut *watcher),
-            };
-            self.watcher = Some(watcher);
-            return chosen;
+        match self.watcher.take() {
+            None => self.stretch_for(work, s, limit, &mut ()),
+            Some(mut watcher) => {
+                let chosen = self.stretch_for(work, s, limit, &mut *watcher);
+                self.watcher = Some(watcher);
+                chosen
+            }
         }
+    }
+
+    #[inline(always)]
+    fn stretch_for<W: Watch>(
+        &mut self,
+        work: &mut Work<'_>,
+        s: usize,
+        limit: u64,
+        watch: &mut W,
+    ) -> Option<Chosen> {
+        let by_policy = self.policies.is_some();
         #[cfg(target_arch = "x86_64")]
         if self.counts_bits {
             // SAFETY: the host has these instructions.
             return unsafe {
                 match by_policy {
-                    false => self.stretch_with_bit_counts::<false>(work, s, limit),
-                    true => self.stretch_with_bit_counts::<true>(work, s, limit),
+                    false => self.stretch_with_bit_counts::<false, W>(work, s, limit, watch),
+                    true => self.stretch_with_bit_counts::<true, W>(work, s, limit, watch),
                 }
             };
         }
         match by_policy {
-            false => self.stretch_here::<false, _>(work, s, limit, &mut ()),
-            true => self.stretch_here::<true, _>(work, s, limit, &mut ()),
+            false => self.stretch_here::<false, W>(work, s, limit, watch),
+            true => self.stretch_here::<true, W>(work, s, limit, watch),
         }
     }
 
     /// The same with the instructions that count bits, of which the sets of warps need many.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt")]
-    fn stretch_with_bit_counts<const BY_POLICY: bool>(
+    fn stretch_with_bit_counts<const BY_POLICY: bool, W: Watch>(
         &mut self,
         work: &mut Work<'_>,
         s: usize,
         limit: u64,
+        watch: &mut W,
     ) -> Option<Chosen> {
-        self.stretch_here::<BY_POLICY, _>(work, s, limit, &mut ())
+        self.stretch_here::<BY_POLICY, W>(work, s, limit, watch)
     }
 
     #[inline(always)]
@@ -167,8 +178,10 @@ impl Sm {
             }
             row.charge(Stall::Selected, 1);
             if W::ON {
-                let threads =
-                    work.ctas[usize::from(warp.cta)].resident.active(warp.index.into()).count_ones();
+                let threads = match supply.watch.counts_threads() {
+                    true => work.ctas[usize::from(warp.cta)].resident.active(warp.index.into()).count_ones(),
+                    false => 0,
+                };
                 supply.watch.issue(n, pc, sub.number, timing, threads, now);
             }
             self.issued_by_class[class as usize] += 1;

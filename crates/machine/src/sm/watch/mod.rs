@@ -30,6 +30,9 @@ pub trait Watch {
     /// Somebody is there.
     const ON: bool;
 
+    /// Whether the threads of an instruction matter.
+    fn counts_threads(&self) -> bool;
+
     /// A warp waits at its next instruction; `checks` are the scoreboard places that it looks at.
     fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, from: u64, until: u64);
 
@@ -45,6 +48,11 @@ pub trait Watch {
 
 impl Watch for () {
     const ON: bool = false;
+
+    #[inline(always)]
+    fn counts_threads(&self) -> bool {
+        false
+    }
 
     #[inline(always)]
     fn wait(&mut self, _: u16, _: &WarpSlot, _: &[u16], _: Stall, _: u64, _: u64) {}
@@ -114,7 +122,12 @@ impl Watcher {
 impl Watch for Watcher {
     const ON: bool = true;
 
-    #[inline]
+    #[inline(always)]
+    fn counts_threads(&self) -> bool {
+        self.recorder.is_some()
+    }
+
+    #[inline(always)]
     fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, from: u64, until: u64) {
         if let Some(cell) = &mut self.cell
             && cell.is_due(slot, until)
@@ -126,7 +139,7 @@ impl Watch for Watcher {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn waited(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64) {
         let ([throttle, held, others], [grant, window]) = waited;
         let all = [
@@ -151,7 +164,7 @@ impl Watch for Watcher {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn issue(&mut self, slot: u16, pc: u32, sub: u32, timing: &Timing, threads: u32, now: u64) {
         if let Some(cell) = &mut self.cell {
             cell.issued(pc, timing.kind, now);
