@@ -37,6 +37,7 @@ pub mod memory;
 pub mod ports;
 pub mod ppu;
 mod prefetch;
+pub mod progress;
 pub mod report;
 pub mod server;
 pub mod sm;

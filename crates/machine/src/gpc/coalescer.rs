@@ -7,6 +7,9 @@ use crate::units::Cycle;
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     line: u64,
+    /// Until when others can join: when its answer leaves the slice; at least when it can leave at the earliest, as
+    /// long as the packet is one of this exchange.
+    open: Cycle,
     /// When its answer is in the GPC; not known as long as the packet is one of this exchange.
     ready: Cycle,
     packet: u32,
@@ -14,7 +17,8 @@ struct Entry {
     followers: u8,
 }
 
-const EMPTY: Entry = Entry { line: u64::MAX, ready: Cycle(0), packet: NONE, sectors: 0, followers: 0 };
+const EMPTY: Entry =
+    Entry { line: u64::MAX, open: Cycle(0), ready: Cycle(0), packet: NONE, sectors: 0, followers: 0 };
 
 /// What a load met.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,6 +33,10 @@ pub struct Met {
 pub const NOTHING: Met = Met { sectors: 0, packet: NONE, ready: Cycle(0) };
 
 /// Lines under way; a newer one takes the place of an older one.
+///
+/// It stands in front of the slices: two SMs of an H200 that ask for a line `d` cycles apart send one request up to a
+/// `d` of 40 to 80 when the slice has it, 300 to 400 when near DRAM does, 500 to 600 when far DRAM does: each time what
+/// the slice takes, without the way to it and back.
 #[derive(Clone, Debug)]
 pub struct Coalescer {
     entries: Box<[Entry]>,
@@ -47,7 +55,7 @@ impl Coalescer {
         (line ^ (line >> 11)) as usize & (self.entries.len() - 1)
     }
 
-    /// Which sectors of a load that comes at `at` are under way. It will wait for them.
+    /// Which sectors of a load that comes to the slices at `at` are under way. It will wait for them.
     #[inline]
     pub fn meet(&mut self, at: Cycle, line: u64, sectors: u8) -> Met {
         if self.entries.is_empty() {
@@ -57,27 +65,27 @@ impl Coalescer {
         let followers = self.followers;
         let entry = &mut self.entries[slot];
         let met = entry.sectors & sectors;
-        let under_way = entry.line == line && (entry.packet != NONE || entry.ready > at);
-        if !under_way || met == 0 || entry.followers >= followers {
+        if entry.line != line || entry.open <= at || met == 0 || entry.followers >= followers {
             return NOTHING;
         }
         entry.followers += 1;
         Met { sectors: met, packet: entry.packet, ready: entry.ready }
     }
 
-    /// Sectors of a line are asked for by a packet of this exchange.
+    /// Sectors of a line are asked for by a packet of this exchange, whose answer leaves the slice at `open` at the
+    /// earliest.
     #[inline]
-    pub fn sent(&mut self, line: u64, sectors: u8, packet: u32) {
+    pub fn sent(&mut self, line: u64, sectors: u8, packet: u32, open: Cycle) {
         if self.entries.is_empty() {
             return;
         }
         let slot = self.slot(line);
-        self.entries[slot] = Entry { line, ready: Cycle(0), packet, sectors, followers: 0 };
+        self.entries[slot] = Entry { line, open, ready: Cycle(0), packet, sectors, followers: 0 };
     }
 
-    /// The packet of this exchange that asked for a line brings it at `ready`.
+    /// The answer to the packet of this exchange that asked for a line leaves the slice at `left` and is here at `ready`.
     #[inline]
-    pub fn answered(&mut self, line: u64, packet: u32, ready: Cycle) {
+    pub fn answered(&mut self, line: u64, packet: u32, left: Cycle, ready: Cycle) {
         if self.entries.is_empty() {
             return;
         }
@@ -85,6 +93,7 @@ impl Coalescer {
         let entry = &mut self.entries[slot];
         if entry.line == line && entry.packet == packet {
             entry.packet = NONE;
+            entry.open = left;
             entry.ready = ready;
         }
     }
@@ -102,15 +111,17 @@ mod tests {
     fn loads_wait_for_what_is_under_way() {
         let mut c = Coalescer::new(64, 2);
         assert_eq!(c.meet(Cycle(10), 7, 0b11), NOTHING);
-        c.sent(7, 0b11, 0);
+        c.sent(7, 0b11, 0, Cycle(80));
         assert_eq!(c.meet(Cycle(11), 7, 0b110), Met { sectors: 0b10, packet: 0, ready: Cycle(0) });
-        c.answered(7, 0, Cycle(300));
-        assert_eq!(c.meet(Cycle(299), 7, 0b1), Met { sectors: 1, packet: NONE, ready: Cycle(300) });
-        // No third follower, no other sectors, nothing after it came.
-        assert_eq!(c.meet(Cycle(299), 7, 0b1), NOTHING);
-        c.sent(7, 0b1, 1);
+        // It may be answered by then.
+        assert_eq!(c.meet(Cycle(80), 7, 0b110), NOTHING);
+        c.answered(7, 0, Cycle(240), Cycle(300));
+        assert_eq!(c.meet(Cycle(239), 7, 0b1), Met { sectors: 1, packet: NONE, ready: Cycle(300) });
+        // No third follower, no other sectors, nothing after it left.
+        assert_eq!(c.meet(Cycle(239), 7, 0b1), NOTHING);
+        c.sent(7, 0b1, 1, Cycle(310));
         assert_eq!(c.meet(Cycle(299), 7, 0b10), NOTHING);
-        c.answered(7, 1, Cycle(400));
-        assert_eq!(c.meet(Cycle(400), 7, 0b1), NOTHING);
+        c.answered(7, 1, Cycle(340), Cycle(400));
+        assert_eq!(c.meet(Cycle(340), 7, 0b1), NOTHING);
     }
 }

@@ -12,11 +12,11 @@ pub use spec::Spec;
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::crossbar::Channels;
-use crate::l2::{Ask, Map};
+use crate::l2::{Ask, Map, Place};
 use crate::ports::{Request, RequestKind, Response, merge};
 use crate::prefetch::prefetch;
 use crate::tpc::Port;
-use crate::units::{Cycle, LINE, SECTOR, Token, count};
+use crate::units::{Cycle, LINE, Token};
 use coalescer::Coalescer;
 use l15::L15;
 use mmu::Mmu;
@@ -80,10 +80,15 @@ pub struct Gpc {
     coalescers: Vec<Coalescer>,
     /// Lines that the cache for code and constants fetches at once.
     fill_lines: u64,
-    /// Data sectors for one sector of page attributes, and as many of those an SM looks up at most.
-    attributes: (u32, u32),
-    /// Data sectors that each SM asked for.
-    touched: Vec<u32>,
+    /// Cycles from a request leaving for the slices until its answer leaves there, at least: the way, and both.
+    way: u64,
+    to_answer: u64,
+    /// Sectors counted for each slice that an SM uses in a launch, and for the launch.
+    barrier_sectors: u64,
+    launch_sectors: u64,
+    /// Slices that each SM has used in this launch, a bit each, and 64-bit words of them an SM.
+    used: Vec<u64>,
+    used_words: usize,
     /// Answers that each SM's list had before this exchange's.
     before: Vec<u32>,
     late: Vec<Response>,
@@ -125,8 +130,12 @@ impl Gpc {
                 .map(|_| Coalescer::new(config.gpc.coalescer_entries, config.gpc.coalescer_followers))
                 .collect(),
             fill_lines: (u64::from(config.gpc.l15_fill_bytes) / LINE).max(1),
-            attributes: (config.gpc.attribute_bytes / SECTOR as u32, config.gpc.attribute_sectors),
-            touched: vec![0; sms],
+            way: u64::from(config.crossbar.latency),
+            to_answer: u64::from(config.crossbar.latency + config.l2.latency),
+            barrier_sectors: config.gpc.barrier_sectors.into(),
+            launch_sectors: config.gpc.launch_sectors.into(),
+            used: vec![0; sms * config.l2.slices.div_ceil(64) as usize],
+            used_words: config.l2.slices.div_ceil(64) as usize,
             before: vec![NONE; sms],
             late: Vec::new(),
             l15: L15::new(&config.gpc),
@@ -215,13 +224,14 @@ impl Gpc {
         if matches!(request.kind, RequestKind::Instruction | RequestKind::Constant) {
             return self.request_code(sm, request, at, shared, map);
         }
-        self.count_attributes(sm, request.sectors);
+        let place = map.place(line);
+        self.count_use(sm, &place, map);
         let mut missing = request.sectors;
         let mut waiting = Waiting::new(sm, request);
         let at = self.translate(at, request.line, shared) + self.latency;
         let is_load = request.kind == RequestKind::Load;
         if is_load {
-            let met = self.coalescers[meeting as usize].meet(at, line, missing);
+            let met = self.coalescers[meeting as usize].meet(at + self.way, line, missing);
             if met.sectors != 0 {
                 self.counters.coalesced_requests += 1;
                 missing &= !met.sectors;
@@ -229,9 +239,10 @@ impl Gpc {
             }
         }
         if missing != 0 {
-            waiting.packet = self.packet_to(at, request, line, missing, map);
+            waiting.packet = self.packet_to(at, request, line, missing, place);
             if is_load {
-                self.coalescers[meeting as usize].sent(line, missing, waiting.packet);
+                let answered = at + self.to_answer;
+                self.coalescers[meeting as usize].sent(line, missing, waiting.packet, answered);
             }
         }
         self.waiting.push(waiting);
@@ -247,7 +258,7 @@ impl Gpc {
             return;
         }
         let at = self.translate(at, request.line, shared) + self.latency;
-        waiting.packet = self.packet_to(at, request, line, ALL, map);
+        waiting.packet = self.packet_to(at, request, line, ALL, map.place(line));
         self.l15.sent(line, ALL, waiting.packet);
         self.waiting.push(waiting);
         let first = line & !(self.fill_lines - 1);
@@ -255,7 +266,7 @@ impl Gpc {
             if self.l15.holds(other) {
                 continue;
             }
-            let packet = self.packet_to(at, request, other, ALL, map);
+            let packet = self.packet_to(at, request, other, ALL, map.place(other));
             self.l15.sent(other, ALL, packet);
             let ahead = Waiting::new(sm, &Request { line: other * LINE, ..*request });
             self.waiting.push(Waiting { packet, sm: NOBODY, ..ahead });
@@ -272,10 +283,9 @@ impl Gpc {
 
     /// Sends a packet to the line's memory partition: its number.
     #[inline(always)]
-    fn packet_to(&mut self, at: Cycle, request: &Request, line: u64, sectors: u8, map: &Map) -> u32 {
+    fn packet_to(&mut self, at: Cycle, request: &Request, line: u64, sectors: u8, place: Place) -> u32 {
         let packet = self.packets.len() as u32;
         let size = self.channels.request_size(request.kind, sectors);
-        let place = map.place(line);
         let at = self.channels.send(at, size);
         self.packets.push(Ask {
             at,
@@ -291,19 +301,17 @@ impl Gpc {
         packet
     }
 
-    /// Data of an SM beyond what its last page attributes stood for: it looks up the next.
+    /// An SM uses the slice of a line: the barrier at the launch's end goes there too.
     #[inline(always)]
-    fn count_attributes(&mut self, sm: usize, sectors: u8) {
-        let (each, most) = self.attributes;
-        let before = self.touched[sm];
-        if each == 0 || before >= each * most {
-            return;
+    fn count_use(&mut self, sm: usize, place: &Place, map: &Map) {
+        let slice = (place.pair * map.halves() + place.home) as usize;
+        let word = &mut self.used[sm * self.used_words + slice / 64];
+        let bit = 1 << (slice % 64);
+        if *word & bit == 0 {
+            *word |= bit;
+            self.counters.l2_sectors += self.barrier_sectors;
+            self.counters.l2_hits += self.barrier_sectors;
         }
-        let after = before + count(sectors);
-        self.touched[sm] = after;
-        let looked_up = 2 * u64::from(after / each - before / each);
-        self.counters.l2_sectors += looked_up;
-        self.counters.l2_hits += looked_up;
     }
 
     fn sort_by_pair(&mut self, pairs: usize) {
@@ -384,7 +392,7 @@ impl Gpc {
                 at = at.later(here);
                 match kind {
                     RequestKind::Load => {
-                        self.coalescers[meeting as usize].answered(line / LINE, packet, here);
+                        self.coalescers[meeting as usize].answered(line / LINE, packet, left, here);
                     }
                     RequestKind::Instruction | RequestKind::Constant => {
                         self.l15.answered(line / LINE, packet, here);
@@ -436,8 +444,9 @@ impl Gpc {
 
     /// Counts from nothing: a launch begins.
     pub fn reset_counters(&mut self) {
-        self.counters = Counters::default();
-        self.touched.fill(0);
+        let lookups = self.launch_sectors;
+        self.counters = Counters { l2_sectors: lookups, l2_hits: lookups, ..Counters::default() };
+        self.used.fill(0);
     }
 
     /// Forgets what it holds and who uses what when.

@@ -34,10 +34,10 @@ spec! {
         l15_latency: u32 where 0..=10_000,
         /// Bytes that it gives in a cycle.
         l15_bytes_per_cycle: f64,
-        /// Bytes of data for which an SM looks up one sector of page attributes in the second-level cache, and its copy in the other half; 0: it does not. Counted, of no weight in time.
-        attribute_bytes: u32 where 0..=1 << 20,
-        /// Sectors of page attributes that an SM looks up in a launch, at most.
-        attribute_sectors: u32 where 0..=1 << 20,
+        /// Sectors that the second-level cache looks up, and finds, for each of its slices that an SM has used: the memory barrier that ends a launch goes there, and to the other slice of the pair. Counted, of no weight in time.
+        barrier_sectors: u32 where 0..=64,
+        /// Sectors that it looks up, and finds, for each GPC when a launch begins and ends: what describes the launch, its constants, and barriers of the whole machine. Counted, of no weight in time.
+        launch_sectors: u32 where 0..=1 << 20,
     }
 }
 

@@ -321,7 +321,8 @@ fn loads_from_dram_take_what_was_measured() {
 #[test]
 fn what_is_counted() {
     let mut config = h200();
-    config.gpc.attribute_bytes = 0;
+    config.gpc.barrier_sectors = 0;
+    config.gpc.launch_sectors = 0;
     let mut system = System::new(&config);
     let base = 0x10_0000_0000;
     let lines = 8192u64;
@@ -350,18 +351,25 @@ fn what_is_counted() {
 }
 
 #[test]
-fn page_attributes_are_counted_up_to_a_limit() {
+fn the_last_barrier_goes_to_every_slice_that_an_sm_used() {
     let mut system = System::new(&h200());
-    let mut count = |lines: u64| {
+    let mut count = |lines: u64, sms: u64| {
         system.reset_counters();
-        let stores: Vec<Request> =
-            (0..lines).map(|n| request(n, 0, NEAR_BASE + n * LINE, 15, RequestKind::Store)).collect();
+        let before = system.counters().l2_sectors;
+        let stores: Vec<Request> = (0..lines)
+            .flat_map(|n| (0..sms).map(move |sm| (n, sm)))
+            .map(|(n, sm)| request(n, sm as u16, NEAR_BASE + n * LINE, 15, RequestKind::Store))
+            .collect();
         ask(&mut system, 132, &stores);
         let c = system.counters();
-        c.l2_sectors - c.l2_store_sectors - c.l2_far_sectors
+        c.l2_sectors - c.l2_store_sectors - c.l2_far_sectors - before
     };
-    assert_eq!(count(40), 2 * 10);
-    assert_eq!(count(4000), 2 * 91);
+    // As measured: 1, 2, 8 for 128 bytes, 1 KB, 4 KB an SM, all slices for 64 KB, and the same number for their pairs.
+    assert_eq!(count(1, 1), 2);
+    assert_eq!(count(8, 1), 2 * 2);
+    assert_eq!(count(32, 1), 2 * 8);
+    assert_eq!(count(32, 3), 2 * 8 * 3);
+    assert_eq!(count(4000, 1), 2 * 96);
 }
 
 /// A base of addresses in these tests.

@@ -91,6 +91,8 @@ impl Class {
 pub enum Kind {
     /// A result after a latency known at issue.
     Fixed,
+    /// The same, by the load-store unit: a special register.
+    Special,
     /// May go elsewhere.
     Branch,
     Exit,
@@ -260,6 +262,7 @@ fn kind(i: &Inst) -> Kind {
         Op::Atomg | Op::Atoms | Op::Atom => Kind::Atomic,
         Op::Redg | Op::Red => Kind::Reduction,
         Op::Shfl => Kind::Shuffle,
+        Op::S2r => Kind::Special,
         Op::Cctl => Kind::Prefetch,
         Op::Ldc => Kind::Constant,
         Op::Membar => Kind::Membar,

@@ -1,5 +1,6 @@
 //! Streaming multiprocessor: warps, schedulers, pipes, and what they share.
 
+mod choice;
 pub mod code;
 pub mod constants;
 pub mod core;
@@ -9,6 +10,7 @@ mod issue;
 pub mod load_store;
 mod outgoing;
 mod plan;
+pub mod policy;
 mod schedule;
 mod spec;
 pub mod sub_core;

@@ -1,25 +1,73 @@
-//! Which cycles the data banks give to answers from memory: accesses of warps find out whether they lost theirs.
+//! Who else uses the data banks: passes of accesses find out whether they lost their cycle.
+//!
+//! The banks have a port to read and one to write. On an H200 special registers take cycles of the first and constant
+//! loads of the second, before every access; so do, before accesses to global memory only, store data that leaves for
+//! memory (read) and data that comes from there (written). A pass that meets one of them comes a cycle later, which
+//! counts as a conflict. Accesses do not lose to each other: they come one after the other anyway.
 
+use super::Path;
 use crate::units::Cycle;
 
 /// Words of 64 cycles that are looked ahead by.
 const WORDS: usize = 64;
 
+/// One port of the banks.
+pub struct Port {
+    /// Cycles that accesses to shared memory lose.
+    shared: Arbiter,
+    /// Cycles that accesses to global and local memory lose.
+    global: Arbiter,
+}
+
+impl Port {
+    pub fn new() -> Port {
+        Port { shared: Arbiter::new(), global: Arbiter::new() }
+    }
+
+    /// Forgets cycles before `now`.
+    #[inline(always)]
+    pub fn advance(&mut self, now: Cycle) {
+        self.shared.advance(now);
+        self.global.advance(now);
+    }
+
+    /// Something that goes before every access.
+    #[inline]
+    pub fn take_from_all(&mut self, at: Cycle, cycles: u32) {
+        self.shared.mark(at, cycles);
+        self.global.mark(at, cycles);
+    }
+
+    /// Something that goes before accesses to global and local memory.
+    #[inline]
+    pub fn take_from_global(&mut self, at: Cycle, cycles: u32) {
+        self.global.mark(at, cycles);
+    }
+
+    /// How many of `passes` passes of an access from `at` on lose their cycle.
+    #[inline(always)]
+    pub fn lost(&self, path: Path, at: Cycle, passes: u32) -> u32 {
+        match path {
+            Path::Shared => self.shared.lost(at, passes),
+            Path::Global => self.global.lost(at, passes),
+        }
+    }
+}
+
 /// A bit a cycle from now on.
-pub struct Arbiter {
+struct Arbiter {
     bits: [u64; WORDS],
     /// Number of the first word of cycles that is kept.
     first: u64,
 }
 
 impl Arbiter {
-    pub fn new() -> Arbiter {
+    fn new() -> Arbiter {
         Arbiter { bits: [0; WORDS], first: 0 }
     }
 
-    /// Forgets cycles before `now`.
     #[inline(always)]
-    pub fn advance(&mut self, now: Cycle) {
+    fn advance(&mut self, now: Cycle) {
         let first = now.0 / 64;
         if first > self.first {
             for word in self.first..first.min(self.first + WORDS as u64) {
@@ -29,9 +77,9 @@ impl Arbiter {
         }
     }
 
-    /// The banks are an answer's for `cycles` cycles. What lies too far ahead is not kept.
+    /// The port is taken for `cycles` cycles. What lies too far ahead is not kept.
     #[inline]
-    pub fn mark(&mut self, at: Cycle, cycles: u32) {
+    fn mark(&mut self, at: Cycle, cycles: u32) {
         for cycle in at.0..at.0 + u64::from(cycles) {
             let word = cycle / 64;
             if (self.first..self.first + WORDS as u64).contains(&word) {
@@ -40,9 +88,9 @@ impl Arbiter {
         }
     }
 
-    /// How many of `cycles` cycles are an answer's.
+    /// How many of `cycles` cycles are taken.
     #[inline(always)]
-    pub fn lost(&self, at: Cycle, cycles: u32) -> u32 {
+    fn lost(&self, at: Cycle, cycles: u32) -> u32 {
         let mut lost = 0;
         for cycle in at.0..at.0 + u64::from(cycles) {
             let word = cycle / 64;
@@ -58,7 +106,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cycles_are_lost_to_answers_and_forgotten() {
+    fn shared_memory_goes_before_what_comes_and_leaves() {
+        let mut p = Port::new();
+        p.take_from_global(Cycle(10), 2);
+        p.take_from_all(Cycle(20), 1);
+        assert_eq!([p.lost(Path::Shared, Cycle(8), 8), p.lost(Path::Global, Cycle(8), 8)], [0, 2]);
+        assert_eq!([p.lost(Path::Shared, Cycle(18), 8), p.lost(Path::Global, Cycle(18), 8)], [1, 1]);
+    }
+
+    #[test]
+    fn cycles_are_lost_and_forgotten() {
         let mut a = Arbiter::new();
         a.mark(Cycle(63), 2);
         assert_eq!(a.lost(Cycle(60), 3), 0);

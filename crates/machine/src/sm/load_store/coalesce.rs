@@ -50,8 +50,18 @@ fn sectors_of(words: u32) -> u8 {
 #[derive(Default)]
 pub struct Pieces {
     list: Vec<Piece>,
-    /// For [`Pieces::passes`]: how many lines of a cycle need each data bank, one bit of the count a word.
-    rounds: Vec<[u32; 3]>,
+    /// For [`Pieces::passes`]: the cycle in which each line is looked up, if there are several, and how many lines of a
+    /// group need each data bank, one bit of the count a word. A warp has 128 lines at most.
+    round_of: Vec<u8>,
+    groups: Vec<[u32; 8]>,
+}
+
+/// What the lines of an access need of the data banks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Passes {
+    /// Sets of lines that go through them together.
+    pub groups: u32,
+    pub passes: u32,
 }
 
 impl Pieces {
@@ -197,42 +207,69 @@ impl Pieces {
         }
     }
 
-    /// Cycles of the tag stage, and passes through the data banks.
-    ///
-    /// Tags are in `tag_banks` banks, each of which looks up one line in a cycle. The lines that are looked up in a
-    /// cycle go through the data banks together, in as many passes as the most of them that need one bank.
+    /// Cycles of the tag stage. Tags are in `tag_banks` banks, each of which looks up one line in a cycle.
     #[inline]
-    pub fn passes(&mut self, tag_banks: u32) -> (u32, u32) {
+    pub fn look_up(&mut self, tag_banks: u32) -> u32 {
         if self.list.len() == 1 {
-            return (1, 1);
+            return 1;
         }
-        self.rounds.clear();
+        self.round_of.clear();
         let mut used = [0; 4];
+        let mut most = 1;
         for p in &self.list {
             let bank = tag_bank(p.line, tag_banks);
-            let round = used[bank];
+            self.round_of.push(used[bank]);
             used[bank] += 1;
-            if round == self.rounds.len() {
-                self.rounds.push([0; 3]);
-            }
-            let mut carry = p.words;
-            for plane in &mut self.rounds[round] {
-                (*plane, carry) = (*plane ^ carry, *plane & carry);
-            }
+            most = most.max(used[bank]);
         }
-        let mut passes = 0;
-        for planes in &self.rounds {
-            let (mut most, mut among) = (0, u32::MAX);
-            for (n, plane) in planes.iter().enumerate().rev() {
-                if plane & among != 0 {
-                    among &= plane;
-                    most |= 1 << n;
-                }
-            }
-            passes += most.max(1);
-        }
-        (self.rounds.len() as u32, passes)
+        most.into()
     }
+
+    /// Passes through the data banks, after [`Pieces::look_up`].
+    ///
+    /// When all lines are found they go through the banks at once, else those that are looked up in one cycle. A bank that
+    /// several lines of a group need takes as many passes.
+    #[inline]
+    pub fn passes(&mut self, all_found: bool) -> Passes {
+        if self.list.len() == 1 {
+            return Passes { groups: 1, passes: 1 };
+        }
+        self.groups.clear();
+        for (p, &round) in self.list.iter().zip(&self.round_of) {
+            let group = if all_found { 0 } else { usize::from(round) };
+            if group >= self.groups.len() {
+                self.groups.resize(group + 1, [0; 8]);
+            }
+            count_banks(&mut self.groups[group], p.words);
+        }
+        let passes = self.groups.iter().map(most_of).sum();
+        Passes { groups: self.groups.len() as u32, passes }
+    }
+}
+
+/// Another line needs some of the banks.
+#[inline(always)]
+fn count_banks(planes: &mut [u32; 8], words: u32) {
+    let mut carry = words;
+    for plane in planes {
+        (*plane, carry) = (*plane ^ carry, *plane & carry);
+        if carry == 0 {
+            break;
+        }
+    }
+}
+
+/// The most lines that need one bank.
+#[inline(always)]
+fn most_of(planes: &[u32; 8]) -> u32 {
+    let (mut most, mut among) = (0, u32::MAX);
+    for (n, plane) in planes.iter().enumerate().rev() {
+        if plane & among != 0 {
+            among &= plane;
+            most |= 1 << n;
+        }
+    }
+    most
 }
 
 /// The bank that has a line's tag: the parity of some of the line number's bits, for each bit of the bank's number.

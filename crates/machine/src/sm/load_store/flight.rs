@@ -122,6 +122,15 @@ impl Flights {
         self.flights.put(Flight { next, slot, waiting: [END; FEW], others: END, sectors, held })
     }
 
+    /// A request that has not left takes further sectors along.
+    #[inline(always)]
+    pub fn extend(&mut self, token: u32, sectors: u8) {
+        self.sectors += count(sectors);
+        let flight = &mut self.flights.all[token as usize];
+        flight.sectors |= sectors;
+        flight.held |= sectors;
+    }
+
     #[inline(always)]
     pub fn get(&mut self, token: u32) -> &mut Flight {
         &mut self.flights.all[token as usize]
@@ -144,9 +153,8 @@ impl Flights {
 
     /// An instruction that will wait.
     #[inline(always)]
-    pub fn open(&mut self, owner: u64, kind: Kind, passes: u32, wide: u32, at: Cycle) -> u32 {
-        let (passes, wide) = (passes as u16, wide as u16);
-        self.waiting.put(Waiting { owner, at, left: 0, passes, wide, kind })
+    pub fn open(&mut self, owner: u64, kind: Kind, wide: u32, at: Cycle) -> u32 {
+        self.waiting.put(Waiting { owner, at, left: 0, passes: 0, wide: wide as u16, kind })
     }
 
     /// Instruction `w` waits for `token` too.
@@ -167,10 +175,12 @@ impl Flights {
         flight.others = link;
     }
 
-    /// All is asked for: whether anything is missing. `at`: when what was there is done.
+    /// All is asked for: whether anything is missing. `passes`: through the banks when all is there; `at`: when what was
+    /// there is done.
     #[inline(always)]
-    pub fn close(&mut self, w: u32, at: Cycle) -> bool {
+    pub fn close(&mut self, w: u32, passes: u32, at: Cycle) -> bool {
         let waiting = &mut self.waiting.all[w as usize];
+        waiting.passes = passes as u16;
         if waiting.left == 0 {
             self.waiting.take(w);
             return false;

@@ -1,13 +1,16 @@
 //! Global and local memory through the first-level cache: lookups, misses, stores, atomics, and the answers.
 
-use super::coalesce::{Modify, Pieces, modify};
+use super::coalesce::{Modify, Passes, Pieces, modify};
 use super::flight::NO_SLOT;
 use super::l1::NONE;
-use super::{Done, Kind, LoadStore, Operation, Outcome};
+use super::{Done, Kind, LoadStore, Operation, Outcome, Path};
 use crate::counters::Counters;
 use crate::ports::{Request, RequestKind, Response};
 use crate::units::{Cycle, SECTOR, Token, count};
 use isa::field::Cache;
+
+/// Requests that can wait to leave the SM and still take sectors along.
+const LEAVING: usize = 8;
 
 impl LoadStore {
     /// An access to global or local memory that comes to the tags at `at`: when it gets there, and its result. `shared`:
@@ -33,21 +36,18 @@ impl LoadStore {
             pieces.local(a, a.local, op.local_base);
         }
         pieces.list().iter().for_each(|p| self.cache.expect(p.line));
-        let (tags, passes) = pieces.passes(self.spec.l1.tags_per_cycle);
+        let tags = pieces.look_up(self.spec.l1.tags_per_cycle);
         let begin = self.tags.serve(at, u64::from(tags));
         counters.l1_requests += 1;
-        // An access of several registers a lane takes a pass for each anyhow.
-        let ideal = tags.max(op.registers);
-        counters.bank_conflicts += u64::from(passes.saturating_sub(ideal));
         let other = match shared {
             Outcome::At(at) => at,
             Outcome::Pending => begin,
         };
-        let access = Access { begin, passes, other, locals };
+        let access = Access { begin, tags, other, locals };
         let result = match op.kind {
-            Kind::Store => self.store(op, &pieces, access, out, counters),
-            Kind::Atomic | Kind::Reduction => self.modify(op, &pieces, access, out, counters),
-            _ => self.load(op, &pieces, access, out, counters),
+            Kind::Store => self.store(op, &mut pieces, access, out, counters),
+            Kind::Atomic | Kind::Reduction => self.modify(op, &mut pieces, access, out, counters),
+            _ => self.load(op, &mut pieces, access, out, counters),
         };
         self.pieces = pieces;
         (begin, result)
@@ -56,7 +56,7 @@ impl LoadStore {
     fn load(
         &mut self,
         op: &Operation,
-        pieces: &Pieces,
+        pieces: &mut Pieces,
         access: Access,
         out: &mut Vec<Request>,
         counters: &mut Counters,
@@ -65,6 +65,7 @@ impl LoadStore {
         let waits = op.kind == Kind::Load;
         let mut waiting = NONE;
         let mut ready = Cycle(0);
+        let mut all_found = true;
         for (n, p) in pieces.list().iter().enumerate() {
             self.look_ahead(pieces, n);
             let is_local = n >= access.locals;
@@ -88,11 +89,19 @@ impl LoadStore {
                 counters.l1_hits += u64::from(count(there | coming));
                 chain = s.flight;
                 s.ask(missing);
+                all_found &= coming == 0;
                 if coming != 0 && waits {
-                    self.join(op, &mut waiting, access.passes, wide, coming, chain);
+                    self.join(op, &mut waiting, wide, coming, chain);
                 }
             }
             if missing == 0 {
+                continue;
+            }
+            all_found = false;
+            if chain != NONE && self.takes_along(chain, missing, looked, out) {
+                if waits {
+                    self.join(op, &mut waiting, wide, missing, chain);
+                }
                 continue;
             }
             let fills = if slot.is_some() { missing } else { 0 };
@@ -102,31 +111,47 @@ impl LoadStore {
             }
             if waits {
                 if waiting == NONE {
-                    waiting = self.flights.open(op.owner, op.kind, access.passes, wide, Cycle(0));
+                    waiting = self.flights.open(op.owner, op.kind, wide, Cycle(0));
                 }
                 self.flights.wait(waiting, token);
             }
             self.send(looked, Sent { kind: RequestKind::Load, ..Sent::new(token, p.line, missing) }, out);
         }
+        let passes = count_conflicts(op, pieces.passes(all_found), counters);
         if waiting != NONE {
-            self.flights.close(waiting, ready.later(access.other));
+            self.flights.close(waiting, passes, ready.later(access.other));
             return Outcome::Pending;
         }
-        let through = self.direct(access.begin, access.passes.max(op.registers), counters);
-        let replays = u64::from((access.passes - 1) * self.spec.replay_latency + wide);
+        // Data are read while further tags are looked up.
+        let begin = access.begin + u64::from(access.tags.saturating_sub(passes));
+        let through = self.direct(begin, passes.max(op.registers), Path::Global, op.kind, counters);
+        let replays = u64::from((passes - 1) * self.spec.replay_latency + wide);
         let hit = self.after(through, self.spec.l1.load_latency) + replays;
         let came = ready + u64::from(self.spec.l1.fill_latency);
         Outcome::At(hit.later(came).later(access.other))
     }
 
+    /// Whether a request for the line has not left yet: it takes further sectors along. (Four warps of an H200 that load
+    /// a sector of a line each, in a row, send about one request.)
+    #[inline]
+    fn takes_along(&mut self, token: u32, sectors: u8, looked: Cycle, out: &mut [Request]) -> bool {
+        let waits = out.iter_mut().rev().take(LEAVING).find(|r| r.token == Token(token));
+        let Some(request) = waits.filter(|r| r.kind == RequestKind::Load && r.at > looked) else {
+            return false;
+        };
+        request.sectors |= sectors;
+        self.flights.extend(token, sectors);
+        true
+    }
+
     /// Waits for the requests of `chain` that bring one of the sectors.
-    fn join(&mut self, op: &Operation, waiting: &mut u32, passes: u32, wide: u32, coming: u8, chain: u32) {
+    fn join(&mut self, op: &Operation, waiting: &mut u32, wide: u32, coming: u8, chain: u32) {
         let mut token = chain;
         while token != NONE {
             let flight = *self.flights.get(token);
             if flight.sectors & coming != 0 {
                 if *waiting == NONE {
-                    *waiting = self.flights.open(op.owner, op.kind, passes, wide, Cycle(0));
+                    *waiting = self.flights.open(op.owner, op.kind, wide, Cycle(0));
                 }
                 self.flights.wait(*waiting, token);
             }
@@ -137,7 +162,7 @@ impl LoadStore {
     fn store(
         &mut self,
         op: &Operation,
-        pieces: &Pieces,
+        pieces: &mut Pieces,
         access: Access,
         out: &mut Vec<Request>,
         counters: &mut Counters,
@@ -171,7 +196,7 @@ impl LoadStore {
                 fills = sectors;
             }
             if waiting == NONE {
-                waiting = self.flights.open(op.owner, op.kind, 0, 0, Cycle(0));
+                waiting = self.flights.open(op.owner, op.kind, 0, Cycle(0));
             }
             // Whole sectors need not be read behind, so they do not travel with others.
             for (part, is_whole) in [(sectors & whole, true), (sectors & !whole, false)] {
@@ -185,8 +210,9 @@ impl LoadStore {
                 self.send(looked, sent, out);
             }
         }
-        let through = self.direct(access.begin, access.passes.max(op.registers), counters);
-        if waiting != NONE && self.flights.close(waiting, access.other) {
+        let passes = count_conflicts(op, pieces.passes(false), counters).max(op.registers);
+        let through = self.direct(access.begin, passes, Path::Global, op.kind, counters);
+        if waiting != NONE && self.flights.close(waiting, 0, access.other) {
             return Outcome::Pending;
         }
         Outcome::At(through.later(access.other))
@@ -195,7 +221,7 @@ impl LoadStore {
     fn modify(
         &mut self,
         op: &Operation,
-        pieces: &Pieces,
+        pieces: &mut Pieces,
         access: Access,
         out: &mut Vec<Request>,
         counters: &mut Counters,
@@ -204,7 +230,9 @@ impl LoadStore {
         let mask = op.access.global | op.access.local;
         counters.l1_sectors += u64::from(modify(op.access, mask, pieces, &mut lines));
         let kind = if op.kind == Kind::Atomic { RequestKind::Atomic } else { RequestKind::Reduction };
-        let waiting = self.flights.open(op.owner, op.kind, access.passes, 0, access.other);
+        let passes = count_conflicts(op, pieces.passes(false), counters);
+        let waiting = self.flights.open(op.owner, op.kind, 0, access.other);
+        self.direct(access.begin, passes, Path::Global, op.kind, counters);
         for (n, p) in pieces.list().iter().enumerate().take(32) {
             self.look_ahead(pieces, n);
             let sectors = p.sectors();
@@ -217,7 +245,11 @@ impl LoadStore {
             let looked = access.looked(n, self.spec.l1.tags_per_cycle);
             self.send(looked, Sent { kind, operations, depth, ..Sent::new(token, p.line, sectors) }, out);
         }
-        if self.flights.close(waiting, access.other) { Outcome::Pending } else { Outcome::At(access.begin) }
+        if self.flights.close(waiting, passes, access.other) {
+            Outcome::Pending
+        } else {
+            Outcome::At(access.begin)
+        }
     }
 
     /// Piece `n` is next: those behind it come nearer.
@@ -269,6 +301,11 @@ impl LoadStore {
         };
         let busy = busy.max(l1.request_interval);
         let at = self.leave.serve(looked + u64::from(l1.miss_latency), u64::from(busy));
+        if s.kind != RequestKind::Load {
+            // Its data is read from the banks as it leaves: what stores and masks take, and the operands of the others.
+            let reads = if s.kind == RequestKind::Store { busy } else { data() };
+            self.reads.take_from_global(at, reads);
+        }
         out.push(Request {
             at,
             sm: self.sm,
@@ -285,15 +322,16 @@ impl LoadStore {
     /// An answer from memory.
     #[inline]
     pub(super) fn answer(&mut self, r: &Response, done: &mut Vec<Done>, counters: &mut Counters) {
-        let (returns, spec, busy) = (&mut self.returns, &self.spec, &mut self.busy);
+        let (returns, spec, reads) = (&mut self.returns, &self.spec, &self.reads);
         let taken = self.banks.free();
         let finished = self.flights.finish(r.token.0, r.at, |w| {
             let at = match w.kind {
                 Kind::Load | Kind::Atomic => {
                     // Passes of accesses that came before go first.
-                    counters.bank_conflicts += u64::from(w.at < taken);
-                    let through = returns.serve(w.at.later(taken), u64::from(w.passes));
-                    busy.mark(through, w.passes.into());
+                    let begin = returns.serve(w.at.later(taken), u64::from(w.passes));
+                    let lost = reads.lost(Path::Global, begin, w.passes.into());
+                    counters.bank_conflicts += u64::from(lost);
+                    let through = begin + u64::from(lost);
                     let replays = u32::from(w.passes.max(1) - 1) * spec.replay_latency;
                     through + u64::from(replays + u32::from(w.wide) + spec.l1.fill_latency)
                 }
@@ -308,8 +346,10 @@ impl LoadStore {
             slot.stores = slot.stores.saturating_sub(1);
             return;
         }
-        // What comes is written before it can be read.
-        self.busy.mark(r.at, 1);
+        // What comes is written before it can be read, as far from its arrival as a store is from its issue.
+        let cycles = (count(flight.sectors) * SECTOR as u32).div_ceil(self.spec.l1.fill_bytes);
+        let begin = self.fills.serve(r.at + u64::from(self.spec.address_latency), u64::from(cycles));
+        self.writes.take_from_global(begin, cycles);
         // The line may have been dropped and asked for again since: then this answer is not its.
         let token = r.token.0;
         let mut before = NONE;
@@ -335,7 +375,8 @@ impl LoadStore {
 struct Access {
     /// When its first lines are at the tags.
     begin: Cycle,
-    passes: u32,
+    /// Cycles that it keeps the tags.
+    tags: u32,
     /// When the part of it that goes to shared memory is done.
     other: Cycle,
     /// Pieces from this one on are of local memory.
@@ -367,6 +408,14 @@ impl Sent {
     fn new(token: u32, line: u64, sectors: u8) -> Sent {
         Sent { token, line, sectors, kind: RequestKind::Load, is_whole: false, operations: 0, depth: 0 }
     }
+}
+
+/// Counts passes that an access takes because lines need the same bank: how many it takes in all. One of several
+/// registers a lane takes a pass for each anyhow.
+#[inline(always)]
+fn count_conflicts(op: &Operation, p: Passes, counters: &mut Counters) -> u32 {
+    counters.bank_conflicts += u64::from(p.passes.saturating_sub(p.groups.max(op.registers)));
+    p.passes
 }
 
 #[inline(always)]

@@ -19,7 +19,7 @@ use crate::counters::Counters;
 use crate::ports::{Request, Response};
 use crate::server::{Line, Queue};
 use crate::units::{Cycle, SmId};
-use arbiter::Arbiter;
+use arbiter::Port as BankPort;
 use coalesce::Pieces;
 use flight::Flights;
 use isa::field::Cache;
@@ -130,8 +130,12 @@ pub struct LoadStore {
     leave: Line,
     /// Loads that missed go through the banks.
     returns: Line,
-    /// Cycles in which answers from memory have the banks.
-    busy: Arbiter,
+    /// Who else reads the banks, and writes them.
+    reads: BankPort,
+    writes: BankPort,
+    /// Special registers, and data from memory on its way into the banks.
+    specials: Line,
+    fills: Line,
     cache: Tags,
     /// Lines that can be on their way at a time.
     miss_lines: u32,
@@ -166,7 +170,10 @@ impl LoadStore {
             banks: Line::default(),
             leave: Line::default(),
             returns: Line::default(),
-            busy: Arbiter::new(),
+            reads: BankPort::new(),
+            writes: BankPort::new(),
+            specials: Line::default(),
+            fills: Line::default(),
             cache,
             flights: Flights::new(warps as usize * 4),
             pieces: Pieces::default(),
@@ -219,7 +226,8 @@ impl LoadStore {
         out: &mut Vec<Request>,
         counters: &mut Counters,
     ) -> Issued {
-        self.busy.advance(now);
+        self.reads.advance(now);
+        self.writes.advance(now);
         let (a, path) = (op.access, op.path());
         let sends = op.kind != Kind::Load && op.kind != Kind::Prefetch;
         // A sub-core moves its registers to and from the unit one at a time.
@@ -240,7 +248,7 @@ impl LoadStore {
         let mut begin = at;
         let mut result = Outcome::At(at);
         if op.kind == Kind::Shuffle {
-            begin = self.direct(at, 1, counters);
+            begin = self.banks.serve(at, 1);
             result = Outcome::At(self.after(begin, self.spec.shared.shuffle_latency));
         } else if a.shared != 0 {
             let (start, ready) = self.shared(at, op, counters);
@@ -265,17 +273,36 @@ impl LoadStore {
         begin + u64::from(latency.saturating_sub(self.spec.address_latency))
     }
 
-    /// Passes through the banks that begin at `at` or as soon after as they are free. Answers from memory go first: a
-    /// pass that meets one comes a cycle later, which counts as a conflict.
+    /// Passes through the banks that begin at `at` or as soon after as they are free. A pass that finds its port taken
+    /// comes a cycle later, which counts as a conflict.
     #[inline(always)]
-    fn direct(&mut self, at: Cycle, passes: u32, counters: &mut Counters) -> Cycle {
+    fn direct(&mut self, at: Cycle, passes: u32, path: Path, kind: Kind, counters: &mut Counters) -> Cycle {
         let begin = self.banks.serve(at, u64::from(passes));
-        let lost = self.busy.lost(begin, passes);
+        let port = if matches!(kind, Kind::Load | Kind::Prefetch) { &self.reads } else { &self.writes };
+        let lost = port.lost(path, begin, passes);
         if lost != 0 {
             counters.bank_conflicts += u64::from(lost);
             self.banks.serve(begin, u64::from(lost));
         }
         begin + u64::from(lost)
+    }
+
+    /// A special register is read at `now`: it comes by the port that reads the banks. How long it waits for those before.
+    #[inline]
+    pub fn read_special(&mut self, now: Cycle) -> u64 {
+        self.reads.advance(now);
+        let at = now + u64::from(self.spec.address_latency);
+        let begin = self.specials.serve(at, u64::from(self.spec.special_cycles));
+        self.reads.take_from_all(begin, self.spec.special_cycles);
+        begin - at
+    }
+
+    /// A constant load of so many places issues at `now`: it comes by the port that writes the banks.
+    #[inline]
+    pub fn load_constant(&mut self, now: Cycle, places: u32) {
+        self.writes.advance(now);
+        let cycles = self.spec.constant_cycles * places;
+        self.writes.take_from_all(now + u64::from(self.spec.address_latency), cycles);
     }
 
     /// Shared memory: when the access reaches the banks, and when its result is there.
@@ -299,7 +326,7 @@ impl LoadStore {
             busy += further * spec.atomic_lane_busy;
         }
         latency += (passes - ideal) * self.spec.replay_latency;
-        let begin = self.direct(at, busy, counters);
+        let begin = self.direct(at, busy, Path::Shared, op.kind, counters);
         let ready = match op.kind {
             Kind::Store => begin,
             _ => self.after(begin, latency),

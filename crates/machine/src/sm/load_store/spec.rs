@@ -22,8 +22,10 @@ spec! {
         miss_lines_percent: u32 where 1..=100,
         /// Cycles between two requests for lines that leave the SM.
         request_interval: u32 where 1..=1024,
-        /// Bytes of store data that leave the SM in a cycle; what does not fill its sectors takes a cycle more for the mask of its bytes.
+        /// Bytes of store data that leave the SM in a cycle; what does not fill its sectors takes a cycle more for the mask of its bytes. No load from global or local memory reads the banks then.
         store_bytes: u32 where 1..=1024,
+        /// Bytes of data from memory that are written to the banks in a cycle, in which no store to global or local memory is.
+        fill_bytes: u32 where 1..=1024,
         /// A store that misses has a line until it is acknowledged: other stores to the line count as hits meanwhile.
         store_allocates: bool,
     }
@@ -74,6 +76,10 @@ spec! {
         store_read: u32 where 0..=4096,
         /// ... a store to shared memory.
         shared_store_read: u32 where 0..=4096,
+        /// Cycles for which reading a special register keeps loads from the banks.
+        special_cycles: u32 where 0..=64,
+        /// Cycles for which each place of a constant load keeps stores from the banks.
+        constant_cycles: u32 where 0..=64,
         parts {
             /// First-level cache.
             l1: L1,

