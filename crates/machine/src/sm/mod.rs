@@ -8,6 +8,7 @@ mod ctas;
 pub mod fetch;
 mod issue;
 pub mod load_store;
+mod look_ahead;
 mod outgoing;
 mod plan;
 pub mod policy;
