@@ -21,11 +21,28 @@ pub struct Options {
     /// The most registers a thread may have.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(16..=255))]
     max_registers: Option<u32>,
+    /// What phases are made of, which schedulers with grants go by: texture operations, or global loads too.
+    #[arg(long, value_enum, default_value_t = Phases::Textures)]
+    phases: Phases,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Phases {
+    Textures,
+    Loads,
 }
 
 impl From<Options> for CompileOptions {
     fn from(o: Options) -> CompileOptions {
-        CompileOptions { opt_level: o.opt_level, fmad: o.fmad, max_registers: o.max_registers }
+        CompileOptions {
+            opt_level: o.opt_level,
+            fmad: o.fmad,
+            max_registers: o.max_registers,
+            phases: match o.phases {
+                Phases::Textures => driver::compile::Phases::Textures,
+                Phases::Loads => driver::compile::Phases::Loads,
+            },
+        }
     }
 }
 

@@ -84,6 +84,7 @@ impl Launching<'_> {
                 cold: self.cold,
                 detail: self.detail,
                 cycles: progress.cycles.as_ref(),
+                progress: None,
             }),
         };
         let finished = (Mutex::new(false), std::sync::Condvar::new());

@@ -11,6 +11,7 @@ mod profile;
 mod render;
 mod report;
 mod run;
+mod schedulers;
 mod show;
 
 use clap::{Parser, Subcommand};
@@ -37,6 +38,8 @@ enum Command {
     Compile(compile::Arguments),
     /// Show the machine code of a program image.
     Disasm(disasm::Arguments),
+    /// Run a launch file under every policy of the warp schedulers and compare them.
+    Schedulers(schedulers::Arguments),
     /// List, show and compare configurations of the machine.
     Config(config::Arguments),
 }
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Command::Profile(arguments) => profile::run(&arguments),
         Command::Compile(arguments) => compile::run(&arguments),
         Command::Disasm(arguments) => disasm::run(&arguments),
+        Command::Schedulers(arguments) => schedulers::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
     };
     match ended {

@@ -27,6 +27,10 @@ pub struct Arguments {
     /// The machine that times the launches: a configuration's name (see `warploom config list`) or a file.
     #[arg(long, value_name = "NAME or FILE", default_value = "h200", conflicts_with = "functional")]
     config: String,
+    /// How the machine's schedulers order warps, instead of what the configuration says: lrr, gto, youngest, two-level,
+    /// oldest, credit or window; with +grants at the end, cache accesses wait for grants (compile with --phases loads).
+    #[arg(long, value_name = "POLICY", conflicts_with = "functional")]
+    scheduler: Option<String>,
     /// Skip timing: only the results, many times faster.
     #[arg(long)]
     functional: bool,
@@ -45,7 +49,10 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), End> {
     let file = LaunchFile::load(&arguments.file)?;
-    let config = if arguments.functional { None } else { Some(driver::config::load(&arguments.config)?) };
+    let mut config = if arguments.functional { None } else { Some(driver::config::load(&arguments.config)?) };
+    if let (Some(config), Some(name)) = (&mut config, &arguments.scheduler) {
+        driver::config::set_scheduler(config, name)?;
+    }
     let expected = arguments.check.as_ref().map(|path| Expected::load(path, &file)).transpose()?;
     if let Some(folder) = &arguments.out {
         std::fs::create_dir_all(folder).map_err(|e| {

@@ -344,3 +344,35 @@ fn configurations_are_listed_shown_and_compared() {
     let file = folder.write("bad.toml", "base = \"h200\"\n[sm]\nwrps = 32\n").display().to_string();
     expect(&warploom(&["config", "show", &file]), 2, &["unknown key `sm.wrps`", "bad.toml:3:1", "`warps`"]);
 }
+
+#[test]
+fn schedulers_are_compared() {
+    let folder = Folder::new("schedulers");
+    folder.write(
+        "k.ptx",
+        kernel("ld.global.u32 %r1, [%rd1];\nadd.u32 %r1, %r1, 1;\nst.global.u32 [%rd1+64], %r1;"),
+    );
+    folder.write("k.toml", LAUNCH);
+    let file = folder.path("k.toml");
+    let (svg, png) = (folder.path("plot.svg"), folder.path("plot.png"));
+    let run = |more: &[&str]| warploom(&[&["schedulers", &file, "--config", "tiny"], more].concat());
+    let text = expect(&run(&["--plot", &svg]), 0, &["scheduler", "L1 hit %", "two-level", "credit+grants"]);
+    assert_eq!(text.lines().count(), 11, "a line a scheduler:\n{text}");
+    let drawn = std::fs::read_to_string(&svg).expect("a plot");
+    assert!(drawn.starts_with("<svg ") && drawn.contains("credit+grants"));
+    let output = run(&["--schedulers", "lrr,window", "--json", "--plot", &png]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let rows = json["schedulers"].as_array().expect("rows");
+    assert_eq!(rows.len(), 2);
+    assert!(
+        rows.iter().all(|r| r["cycles"].as_u64() > Some(0) && r["stalls"]["selected"].as_u64() > Some(0))
+    );
+    assert_eq!(rows[0]["results"], rows[1]["results"]);
+    assert_eq!(std::fs::read(&png).expect("a plot")[1..4], *b"PNG");
+    expect(&run(&["--schedulers", "fifo"]), 2, &["there is no scheduler `fifo`", "two-level"]);
+    expect(&run(&["--plot", "plot.gif"]), 2, &["neither .svg nor .png"]);
+    let output =
+        warploom(&["run", &file, "--config", "tiny", "--scheduler", "credit+grants", "--phases", "loads"]);
+    expect(&output, 0, &["cycles"]);
+    expect(&warploom(&["run", &file, "--scheduler", "best"]), 2, &["there is no scheduler `best`"]);
+}

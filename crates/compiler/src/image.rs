@@ -9,8 +9,8 @@ use crate::passes::Remark;
 use crate::passes::explain::Snapshot;
 use crate::places::Places;
 use crate::{
-    CompileError, Options, allocate, converge, emit, merge_loads, merge_stores, prepare, schedule, select,
-    uniform,
+    CompileError, Options, allocate, converge, emit, mark_phases, merge_loads, merge_stores, prepare,
+    schedule, select, uniform,
 };
 use ir::{FuncId, Function, FunctionKind, Launch, Linkage, LocId, Module};
 use isa::image::{Image, LineRow, Param, Relocation, SourceLine, Symbol};
@@ -131,6 +131,7 @@ fn function(
     let uses_uniform = options.opt_level > 0 && f.kind == FunctionKind::Entry;
     let mut mir = select::select(m, id, f, places, &convergence, &nesting, uses_uniform)?;
     mir.keeps_order = options.opt_level == 0;
+    mir.phases = options.phases;
     for i in mir.blocks.iter_mut().flat_map(|b| &mut b.insts) {
         if let (Some(call), Some(Target::Function(callee))) = (&mut i.call, i.target) {
             call.clobbers = clobbers[callee.index()].clone();
@@ -156,6 +157,7 @@ fn function(
     if let (Some(before), Some(remarks)) = (before, remarks) {
         explain_spills(f, &before, &stack_accesses(&mir), remarks);
     }
+    mark_phases::run(&mut mir, options.phases);
     clobbers[id.index()] = Clobbers::of(&mir, &allocation);
     need.registers = allocation.count;
     need.frame_bytes = allocation.frame_bytes;

@@ -12,6 +12,7 @@
 //! | [`uniform`] | constants and uniform registers |
 //! | [`schedule`] | the order of instructions, operand reuse |
 //! | [`allocate`] | register allocation with spilling |
+//! | [`mark_phases`] | phases of cache accesses |
 //! | [`emit`] | layout and final instructions |
 //! | [`places`] | where variables lie |
 //! | [`calls`] | what an entry needs on behalf of what it calls |
@@ -27,6 +28,7 @@ pub mod converge;
 pub mod emit;
 mod groups;
 pub mod image;
+pub mod mark_phases;
 pub mod merge_loads;
 pub mod merge_stores;
 pub mod mir;
@@ -38,6 +40,7 @@ pub mod select;
 pub mod uniform;
 
 use ir::{Function, GlobalId, LocId, Module};
+pub use mark_phases::Phases;
 use passes::{OptLevel, PassOptions};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,11 +51,13 @@ pub struct Options {
     pub fmad: bool,
     /// Registers a thread may use, where the program does not say less.
     pub max_registers: Option<u32>,
+    /// What phases are made of.
+    pub phases: Phases,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { opt_level: 3, fmad: true, max_registers: None }
+        Options { opt_level: 3, fmad: true, max_registers: None, phases: Phases::Textures }
     }
 }
 

@@ -6,6 +6,7 @@
 //! reads it.
 
 use crate::clobbers::Clobbers;
+use crate::mark_phases::Phases;
 use ir::LocId;
 use isa::field::{Field, FieldValue};
 use isa::{Head, Op, Operand, Role, Src};
@@ -518,6 +519,8 @@ pub struct MFunction {
     pub arguments: Vec<VReg>,
     /// Instructions stay in the order of the source.
     pub keeps_order: bool,
+    /// What phases are made of.
+    pub phases: Phases,
 }
 
 impl MFunction {
@@ -534,6 +537,7 @@ impl MFunction {
             windows: Vec::new(),
             arguments: Vec::new(),
             keeps_order: false,
+            phases: Phases::Textures,
         };
         f.sp = f.new_fixed(Class::Word, isa::abi::STACK_POINTER);
         f

@@ -6,7 +6,7 @@
 
 use crate::generate::{self, CTAS, Kernel, OWN_BYTES, SUMS, THREADS, WORDS};
 use driver::init::{splitmix, unit};
-use driver::{CompileOptions, Device, Dim, LaunchOptions, Module, Source};
+use driver::{CompileOptions, Config, Device, Dim, LaunchOptions, Module, Source, Timing};
 use std::collections::BTreeSet;
 
 /// More than any generated kernel takes: one that takes more has lost its loop's end.
@@ -33,11 +33,16 @@ fn show(o: &CompileOptions) -> String {
 
 /// A way to compile.
 pub const fn options(opt_level: u8, fmad: bool, max_registers: Option<u32>) -> CompileOptions {
-    CompileOptions { opt_level, fmad, max_registers }
+    CompileOptions { opt_level, fmad, max_registers, phases: driver::compile::Phases::Textures }
 }
 
 /// Memory after a run: what threads own, then the sums.
 pub fn run(text: &str, how: &CompileOptions) -> Result<Vec<u8>, String> {
+    run_on(text, how, None)
+}
+
+/// The same, on a timed machine where there is one.
+pub fn run_on(text: &str, how: &CompileOptions, config: Option<&Config>) -> Result<Vec<u8>, String> {
     let source = Source::new("generated.ptx", text.as_bytes());
     let image = driver::compile(&source, how).map_err(|p| format!("it does not compile: {p}"))?;
     let device = Device::with_memory(16 << 20).map_err(|e| e.to_string())?;
@@ -57,8 +62,18 @@ pub fn run(text: &str, how: &CompileOptions) -> Result<Vec<u8>, String> {
     let (input_at, at) = inner().map_err(|e| e.to_string())?;
     let module = Module::load(&device, image).map_err(|p| p.to_string())?;
     let dim = Dim { grid: [CTAS, 1, 1], block: [THREADS, 1, 1], shared_bytes: 0 };
-    let launch =
-        LaunchOptions { threads: 1, max_instructions: Some(MAX_INSTRUCTIONS), ..LaunchOptions::default() };
+    let launch = LaunchOptions {
+        threads: 1,
+        max_instructions: Some(MAX_INSTRUCTIONS),
+        timing: config.map(|config| Timing {
+            config,
+            cold: false,
+            detail: false,
+            cycles: None,
+            progress: None,
+        }),
+        ..LaunchOptions::default()
+    };
     let sums = at + own as u64;
     let args: [&[u8]; 5] = [
         &input_at.to_le_bytes(),

@@ -8,6 +8,7 @@
 //! | [`profile`] | the same by source line: distances to a real GPU's samples |
 //! | [`micro`] | microbenchmarks whose values on a real GPU are known |
 //! | [`timed_bench`] | how fast the timed machine runs |
+//! | [`scheduling`] | the page on warp scheduling |
 //! | [`docs`] | the pages made of all that |
 //! | [`bench`] | functional rates beside a bare loop ([`bare_loop`]) |
 //! | [`code`] | our code beside NVIDIA's: executed instructions, registers, mix |
@@ -28,6 +29,7 @@ pub mod kernels;
 pub mod levels;
 pub mod micro;
 pub mod profile;
+pub mod scheduling;
 pub mod stalls;
 pub mod timed;
 pub mod timed_bench;

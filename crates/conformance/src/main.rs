@@ -93,6 +93,15 @@ enum Command {
         #[command(flatten)]
         machine: Machine,
     },
+    /// Run the locality workloads of the examples under all schedulers and write docs/scheduling.md with its plot.
+    Scheduling {
+        /// Where to.
+        #[arg(default_value = "docs")]
+        folder: PathBuf,
+        /// Schedulers that run at the same time; 0 for as many as the host has threads.
+        #[arg(long, default_value_t = 0)]
+        threads: usize,
+    },
     /// Print the seconds that a timed run takes.
     #[command(hide = true)]
     Seconds {
@@ -211,6 +220,7 @@ fn main() -> ExitCode {
         Command::Docs { folder, speed, repetitions, machine } => {
             timed_commands::write_docs(&folder, speed, repetitions, &machine)
         }
+        Command::Scheduling { folder, threads } => timed_commands::write_scheduling(&folder, threads),
         Command::Seconds { selection, machine, repetitions } => {
             timed_commands::seconds(&selection, &machine, repetitions)
         }

@@ -1,7 +1,8 @@
-//! Commands of the tool that need the timed machine: `kernels`, `counters`, `stalls`, `micro`, `bench --timed`, `docs`.
+//! Commands of the tool that need the timed machine: `kernels`, `counters`, `stalls`, `micro`, `bench --timed`, `docs`,
+//! `scheduling`.
 
 use conformance::kernels::{self, Kernel, Outcome};
-use conformance::{counters, docs, micro, profile, stalls, timed, timed_bench, timing};
+use conformance::{counters, docs, micro, profile, scheduling, stalls, timed, timed_bench, timing};
 use machine::Config;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -265,6 +266,23 @@ pub fn write_docs(folder: &Path, speed: bool, repetitions: u32, machine: &Machin
     std::fs::write(&path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     println!("{}", path.display());
     Ok(true)
+}
+
+/// Writes the page on scheduling; false when credits with grants do not win where they should.
+pub fn write_scheduling(folder: &Path, threads: usize) -> Result<bool, String> {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let measured = scheduling::measure(&examples, threads)?;
+    let write = |name: &str, text: String| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+        println!("{}", path.display());
+        Ok::<(), String>(())
+    };
+    write("scheduling.md", scheduling::page(&measured))?;
+    if let Some(first) = measured.first() {
+        write("scheduling.svg", first.plot().svg())?;
+    }
+    Ok(scheduling::wins_on_tiles(&measured))
 }
 
 /// The host in words: its processor, where the system tells.

@@ -29,7 +29,10 @@ fn every_example_equals_the_h200() {
         .map(|path| path.file_name().unwrap_or_default().to_string_lossy().into_owned())
         .collect();
     names.sort();
-    assert_eq!(names, ["histogram", "mandelbrot", "matmul", "nbody", "reduction", "saxpy"]);
+    assert_eq!(
+        names,
+        ["gather", "histogram", "mandelbrot", "matmul", "nbody", "reduction", "sampling", "saxpy", "stencil"]
+    );
     for name in names {
         let rows = expected[&name]["outputs"].as_array().expect("rows");
         let rows: Vec<&str> = rows.iter().filter_map(|row| row["sha256"].as_str()).collect();

@@ -2,7 +2,7 @@
 
 use crate::files;
 use crate::problem::{Problem, Problems, Severity, Source};
-pub use compiler::Note;
+pub use compiler::{Note, Phases};
 use isa::Image;
 use std::path::Path;
 
@@ -15,11 +15,13 @@ pub struct CompileOptions {
     pub fmad: bool,
     /// The most registers a thread gets; the program's own limits hold too.
     pub max_registers: Option<u32>,
+    /// What the phases are made of that schedulers with grants go by.
+    pub phases: Phases,
 }
 
 impl Default for CompileOptions {
     fn default() -> CompileOptions {
-        CompileOptions { opt_level: 3, fmad: true, max_registers: None }
+        CompileOptions { opt_level: 3, fmad: true, max_registers: None, phases: Phases::Textures }
     }
 }
 
@@ -62,6 +64,7 @@ fn compiler_options(options: &CompileOptions) -> compiler::Options {
         opt_level: options.opt_level,
         fmad: options.fmad,
         max_registers: options.max_registers,
+        phases: options.phases,
     }
 }
 

@@ -20,6 +20,11 @@ pub fn load(name_or_file: &str) -> Result<Config, Problems> {
     read(&Source::new(name_or_file, files::read(path, MAX_TEXT)?))
 }
 
+/// Changes the schedulers of a configuration: a policy's name, with `+grants` where cache accesses wait for grants.
+pub fn set_scheduler(config: &mut Config, name: &str) -> Result<(), Problems> {
+    config.set_scheduler(name).map_err(|p| Problem::new(p.message).help(p.help).into())
+}
+
 fn read(source: &Source) -> Result<Config, Problems> {
     let text = std::str::from_utf8(&source.bytes).map_err(|e| {
         let at = e.valid_up_to();

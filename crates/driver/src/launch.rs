@@ -54,6 +54,8 @@ pub struct LaunchStats {
     pub report: Option<Box<Report>>,
     /// Where a profile was asked for: what the report's numbers are made of.
     pub detail: Option<Box<trace::profile::Detail>>,
+    /// How evenly warps progressed, where that was asked for.
+    pub progress: Option<machine::progress::Progress>,
 }
 
 /// Why a launch did not finish.

@@ -21,12 +21,15 @@
 //! | [`timing`] | launches on the timed machine |
 //! | [`limits`] | what can be launched |
 //! | [`launch_file`], [`run`] | launch files and running them |
+//! | [`chart`] | charts as SVG and PNG |
+//! | [`schedulers`] | a launch file under several schedulers |
 //! | [`element`], [`init`], [`npy`], [`picture`], [`digest`] | element types, buffer contents, and results as files and summaries |
 //! | [`profile`] | a timed launch joined with its program, PTX and source |
 //! | [`problem`], [`files`] | what is wrong with an input; reading files with limits |
 //!
 //! Errors are values that say what to do; nothing here prints.
 
+pub mod chart;
 pub mod compile;
 pub mod config;
 pub mod device;
@@ -43,6 +46,7 @@ pub mod picture;
 pub mod problem;
 pub mod profile;
 pub mod run;
+pub mod schedulers;
 pub mod timing;
 
 pub use compile::{CompileOptions, compile};

@@ -87,6 +87,7 @@ impl Module {
                 ctas: stats.ctas,
                 report: None,
                 detail: None,
+                progress: None,
             }),
             Err(simt::LaunchError::Fault(fault)) => {
                 Err(LaunchError::Fault(Box::new(FaultReport::new(entry, self.image(), &fault))))

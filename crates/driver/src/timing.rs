@@ -21,6 +21,8 @@ pub struct Timing<'a> {
     pub detail: bool,
     /// Told the simulated cycles so far.
     pub cycles: Option<&'a AtomicU64>,
+    /// Cycles between samples of how evenly the warps of CTAs progress; none are made where `None`.
+    pub progress: Option<u64>,
 }
 
 /// Copies that are remembered for a machine that does not exist yet. Those before them are long out of its caches.
@@ -92,6 +94,8 @@ impl Module {
             cancel: options.cancel,
             cycles_done: timing.cycles,
             ctas_done: Some(done),
+            progress: timing.progress,
+            record_choices: false,
             print: options.print,
         };
         let mut machine = device.machine();
@@ -122,6 +126,7 @@ impl Module {
                     ctas: launch.ctas(),
                     report: Some(Box::new(report)),
                     detail: None,
+                    progress: timed.progress,
                 })
             }
             // What a launch leaves behind when it is stopped is not used again.

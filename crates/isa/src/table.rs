@@ -237,7 +237,7 @@ instructions! {
     I2ip "I2IP" [D, A, B, C] [To, WithC] Alu Fixed [] "two s32 saturated and packed: A above B; bytes: below the low half of C";
 
     // --- memory ---------------------------------------------------------------------------------------------------
-    Ldg "LDG" [DW, Addr] [Width, Cache, Scope, Order, E64, Ur] Lsu Variable [READS] "load from global memory";
+    Ldg "LDG" [DW, Addr] [Width, Cache, Scope, Order, E64, Ur, TexStep, PhaseStep] Lsu Variable [READS] "load from global memory";
     Stg "STG" [Addr, CW] [Width, Cache, Scope, Order, E64, Ur] Lsu Variable [WRITES] "store to global memory";
     Lds "LDS" [DW, Addr] [Width, Cache, Scope, Order, E64, Ur] Lsu Variable [READS] "load from shared memory";
     Sts "STS" [Addr, CW] [Width, Cache, Scope, Order, E64, Ur] Lsu Variable [WRITES] "store to shared memory";

@@ -12,7 +12,7 @@
 //! | [`crossbar`], [`l2`], [`dram`] | memory behind the SMs; [`memory`] puts it together |
 //! | [`ppu`] | a whole processor, running launches |
 //! | [`units`], [`ports`] | time, places; what travels between blocks |
-//! | [`server`], [`workers`], `prefetch` | contention in virtual time; host threads, and hints to the host's caches |
+//! | [`server`], [`workers`] | contention in virtual time; host threads |
 //! | [`stall`], [`counters`], [`report`] | why warps wait; what is counted; what users are told |
 //!
 //! # Time
@@ -36,7 +36,7 @@ pub mod l2;
 pub mod memory;
 pub mod ports;
 pub mod ppu;
-mod prefetch;
+pub mod progress;
 pub mod report;
 pub mod server;
 pub mod sm;

@@ -7,7 +7,9 @@ use crate::distribution::{Needs, Occupancy};
 use crate::front::Front;
 use crate::memory;
 use crate::ports::{CtaEnd, CtaStart, Request, Response};
+use crate::progress::Progress;
 use crate::sm::code::Code;
+use crate::sm::policy::{Choice, Program};
 use crate::sm::{Context, Failure, Sm, Work};
 use crate::stall::{STALLS, StallCycles};
 use crate::units::{Cycle, SmId};
@@ -43,6 +45,10 @@ pub struct RunOptions<'a> {
     /// Counts simulated cycles and CTAs that are done, for whoever watches.
     pub cycles_done: Option<&'a AtomicU64>,
     pub ctas_done: Option<&'a AtomicU64>,
+    /// Cycles between samples of how evenly the warps of CTAs progress.
+    pub progress: Option<u64>,
+    /// Records every choice of the schedulers; slow, and long.
+    pub record_choices: bool,
     /// Takes what the kernel prints, in the order of CTAs.
     pub print: Option<&'a (dyn Fn(&[u8]) + Sync)>,
 }
@@ -56,6 +62,10 @@ pub struct Timed {
     /// Warp-cycles by reason, for every instruction.
     pub stalls: Vec<StallCycles>,
     pub occupancy: Occupancy,
+    /// How evenly warps progressed, where it was asked for.
+    pub progress: Option<Progress>,
+    /// Choices of the schedulers of each SM, where they were asked for.
+    pub choices: Vec<Vec<Choice>>,
 }
 
 /// Why a launch ended early.
@@ -188,7 +198,11 @@ impl Ppu {
         let bank = u64::from(isa::abi::launch::PARAMS) + u64::from(function.param_bytes);
         self.memory.preload_constants(CONSTANT_BASE, bank);
         let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.sms.len());
+        let program = Arc::new(Program::new(image, self.config.sm.scheduler.grants.accesses));
         for mut sm in self.sms.drain(..) {
+            sm.record_choices(options.record_choices);
+            sm.watch_progress(options.progress, start);
+            sm.set_program(&program);
             sm.begin_launch(&contexts[0].code, code_base, CONSTANT_BASE, shared_split);
             parts.push(Part { sm, work: Work { contexts: contexts.clone(), ctas: Vec::new() } });
         }
@@ -215,12 +229,25 @@ impl Ppu {
             Ok(()) => Workers::with(options.threads.max(1), |workers| run.finish(workers, start)),
             Err(full) => Err(Stopped::Refused(full.to_string())),
         };
-        let mut timed = Timed { cycles: 0, counters: run.memory.counters(), stalls: Vec::new(), occupancy };
+        let mut timed = Timed {
+            cycles: 0,
+            counters: run.memory.counters(),
+            stalls: Vec::new(),
+            occupancy,
+            progress: None,
+            choices: Vec::new(),
+        };
         timed.stalls.resize(contexts[0].code.len(), [0; STALLS]);
         if let Some(print) = options.print {
             run.printed.values().for_each(|text| print(text));
         }
-        for part in run.parts {
+        for mut part in run.parts {
+            if options.record_choices {
+                timed.choices.push(part.sm.take_choices());
+            }
+            if let Some(own) = part.sm.progress.take() {
+                timed.progress.get_or_insert_default().merge(&own);
+            }
             part.sm.add_to(&mut timed.counters, &mut timed.stalls);
             self.sms.push(part.sm);
         }

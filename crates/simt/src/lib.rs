@@ -28,6 +28,7 @@ pub mod local;
 pub mod log;
 pub mod memory;
 pub mod ops;
+pub mod prefetch;
 pub mod printf;
 pub mod program;
 pub mod resident;

@@ -8,11 +8,12 @@ use crate::access;
 pub use crate::access::{Access, Where};
 use crate::cta::CtaState;
 use crate::fault::Fault;
-use crate::lanes::FULL;
+use crate::lanes::{FULL, Row};
 use crate::launch::Launch;
 use crate::log::{Answer, Log};
 use crate::memory::{Bounds, Memory};
 use crate::ops::atomic;
+use crate::prefetch::prefetch_all;
 use crate::runner::Whereabouts;
 use crate::special::{Place, Time};
 use crate::uop::{Flow, ROW, Uop};
@@ -184,6 +185,25 @@ impl<'l> Resident<'l> {
         debug_assert!((warp.pc as usize) < self.code.len());
         // SAFETY: a warp's place is always one in the code, as in the loop of `Warp::run`.
         unsafe { self.code.get_unchecked(warp.pc as usize) }
+    }
+
+    /// A warp will run soon: asks the host's caches for it.
+    #[inline]
+    pub fn expect(&self, w: usize) {
+        if let Some(warp) = self.warps.get(w) {
+            prefetch_all(warp);
+        }
+    }
+
+    /// The same, with the warp at hand: for the rows of its next instructions.
+    #[inline]
+    pub fn expect_rows(&self, w: usize, instructions: usize) {
+        let Some(warp) = self.warps.get(w) else { return };
+        for u in self.code.iter().skip(warp.pc as usize).take(instructions) {
+            for row in [u.d, u.a, u.b, u.c] {
+                prefetch_all(warp.lanes.file.wrapping_add(row as usize).cast::<Row>());
+            }
+        }
     }
 
     /// Instructions that the CTA's warps executed.

@@ -5,6 +5,7 @@
 //! | [`latency`] | cycles until a result can be read |
 //! | [`effects`] | what keeps instructions in order beyond registers |
 //! | [`graph`] | dependences |
+//! | [`cluster`] | accesses of a phase stand together |
 //! | [`order`] | list scheduling from the end: few registers |
 //! | [`plan`], [`forward`] | list scheduling from the start, cycle by cycle: short waits |
 //! | [`verify`] | a check that an order computes the same |
@@ -19,6 +20,7 @@
 //! spilled first, and the loads and stores are scheduled with the rest. Where an order would pass that step or make the allocator
 //! spill, the source order stays.
 
+mod cluster;
 mod effects;
 mod forward;
 mod graph;
@@ -29,6 +31,7 @@ pub mod reuse;
 mod verify;
 
 use crate::allocate::{self, Allocation, Choice, Starts};
+use crate::mark_phases::Phases;
 use crate::mir::{MBlock, MFunction, MInst, MTerm, VReg};
 use forward::Budget;
 use graph::{Builder, Units};
@@ -150,6 +153,7 @@ struct Scheduler {
     planner: Planner,
     living: Living,
     limit: Pressure,
+    phases: Phases,
 }
 
 /// Schedules every block.
@@ -161,6 +165,7 @@ fn schedule(f: &mut MFunction, outs: &Outs, limit: Pressure) {
         living: Living::new(&units),
         units,
         limit,
+        phases: f.phases,
     };
     for b in 0..f.blocks.len() {
         // Values that are handed over are made near the registers they go to; another order could cost copies.
@@ -200,7 +205,7 @@ impl Scheduler {
     /// The best order of a region in which no more lives than may, or than does as it stands; `None` where it may stay. What
     /// lives moves above the region.
     fn find_order(&mut self, region: &[MInst], branch: Option<u32>) -> Option<Vec<usize>> {
-        let Scheduler { units, living, limit, .. } = self;
+        let Scheduler { units, living, limit, phases, .. } = self;
         let below = living.save();
         let source = living.pass(units, region);
         if region.len() < 2 {
@@ -239,8 +244,17 @@ impl Scheduler {
                 best = Some((score, cycles, order));
             }
         }
+        let mut best = best.map(|b| b.2);
+        if (0..region.len()).filter(|&n| phases.has(&region[n])).count() > 1 {
+            let found = best.take().unwrap_or_else(|| (0..region.len()).collect());
+            let order = cluster::cluster(&graph, &found, |n| phases.has(&region[n]));
+            living.restart(units, below.iter().copied());
+            // Where there are too few registers for all of a phase, it stays in parts.
+            let most = living.pass_nodes(units, &graph, order.iter().rev().copied());
+            best = Some(if most.fits(allowed) { order } else { found });
+        }
         // Whatever the order, the same lives above the region.
-        best.map(|b| b.2).filter(|order| order.iter().enumerate().any(|(n, &from)| n != from))
+        best.filter(|order| order.iter().enumerate().any(|(n, &from)| n != from))
     }
 }
 

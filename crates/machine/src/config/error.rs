@@ -1,6 +1,7 @@
 //! What is wrong with a configuration, as values with places; whoever knows the file shows them.
 
 use super::Config;
+use crate::sm::Policy;
 use crate::spec::Key;
 use std::fmt;
 use std::ops::Range;
@@ -55,6 +56,16 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// A scheduler that is none.
+pub fn no_scheduler(text: &str) -> Problem {
+    let names: Vec<&str> = Policy::ALL.iter().map(|p| p.name()).collect();
+    Problem {
+        message: format!("there is no scheduler `{}`", printable(text)),
+        span: None,
+        help: format!("schedulers are {}, each also with `+grants`", list(&names)),
+    }
+}
 
 /// A preset's name that is none.
 pub fn no_preset(name: &str, span: Option<Range<usize>>) -> Problem {

@@ -11,6 +11,8 @@ pub use error::{Error, Problem};
 pub use page::page;
 pub use render::value;
 
+use crate::sm::Policy;
+use crate::sm::policy::Accesses;
 use crate::spec;
 use crate::spec::{Explained, Key};
 
@@ -120,6 +122,18 @@ impl Config {
     /// Cycles from a request of an SM to an answer of its GPC, at least.
     pub fn nearest_answer(&self) -> u32 {
         2 * self.tpc.latency + self.gpc.l15_latency
+    }
+
+    /// Changes the schedulers: a policy's name, with `+grants` where cache accesses wait for grants.
+    pub fn set_scheduler(&mut self, text: &str) -> Result<(), Problem> {
+        let (name, with) = text.split_once('+').unwrap_or((text, ""));
+        let policy = Policy::ALL.into_iter().find(|p| p.name() == name);
+        let (Some(policy), true) = (policy, ["", "grants"].contains(&with)) else {
+            return Err(error::no_scheduler(text));
+        };
+        self.sm.policy = policy;
+        self.sm.scheduler.grants.accesses = if with.is_empty() { Accesses::None } else { Accesses::Loads };
+        Ok(())
     }
 
     /// SMs of the machine.

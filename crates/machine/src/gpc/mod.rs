@@ -14,12 +14,12 @@ use crate::counters::Counters;
 use crate::crossbar::Channels;
 use crate::l2::{Ask, Map, Place};
 use crate::ports::{Request, RequestKind, Response, merge};
-use crate::prefetch::prefetch;
 use crate::tpc::Port;
 use crate::units::{Cycle, LINE, Token};
 use coalescer::Coalescer;
 use l15::L15;
 use mmu::Mmu;
+use simt::prefetch::prefetch;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// No packet.

@@ -1,7 +1,7 @@
 //! Tags of a slice: which lines it holds, which of their sectors, and since when.
 
-use crate::prefetch::prefetch;
 use crate::units::Cycle;
+use simt::prefetch::{HOST_LINE, prefetch};
 
 /// Sectors whose every byte is known.
 pub const VALID: u32 = 0;
@@ -75,9 +75,6 @@ pub struct Tags {
 /// Set in the order of lines that are at home: they give way after copies. The rest is when a line was last used, a
 /// count and not a time; 0 is for ways that hold nothing.
 const AT_HOME: u32 = 1 << 31;
-
-/// Bytes that a host's caches fetch at once.
-const HOST_LINE: usize = 64;
 
 #[inline(always)]
 fn tag(line: u64) -> u32 {

@@ -1,6 +1,7 @@
 //! CTAs of an SM: how they start, meet at barriers, and end.
 
 use super::core::{CtaSlot, Failure, Sm, Work};
+use super::policy::ThreadType;
 use super::sub_core::Bit;
 use super::warp::State;
 use crate::ports::{CtaEnd, CtaStart};
@@ -57,6 +58,7 @@ impl Sm {
             self.active_since = now.max(self.active_until);
         }
         self.resident_warps += slots.len() as u32;
+        let number = self.policies.as_mut().map(|p| p.begin_cta());
         for (index, &n) in slots.iter().enumerate() {
             let n = n as usize;
             let at = now + index as u64 * u64::from(self.spec.warp_start_interval);
@@ -65,6 +67,9 @@ impl Sm {
             let warp = &mut self.warps[n];
             warp.start(slot as u16, index as u16, context as u16, c.code.scoreboard, at);
             (warp.sub_core, warp.bit) = (s as u8, bit);
+            if let (Some(policies), Some(number)) = (&mut self.policies, number) {
+                policies.add(s, bit.0.into(), number, ThreadType::Compute);
+            }
             warp.pc = work.ctas[slot].resident.pc(index).unwrap_or(0);
             self.plan(work, n, now);
         }
@@ -77,7 +82,11 @@ impl Sm {
         if let Some(bit) = sub.add(slot) {
             return bit;
         }
-        sub.pack(|slot, bit| self.warps[usize::from(slot)].bit = bit);
+        let mut old = Vec::new();
+        sub.pack(|slot, bit| old.push(std::mem::replace(&mut self.warps[usize::from(slot)].bit, bit).0));
+        if let Some(policies) = &mut self.policies {
+            policies.remap(s, &old);
+        }
         sub.add(slot).unwrap_or(Bit(63))
     }
 
@@ -111,6 +120,9 @@ impl Sm {
         let warp = &mut self.warps[n];
         warp.state = State::Blocked;
         self.subs[warp.sub_core as usize].let_go(warp.bit);
+        if let Some(policies) = &mut self.policies {
+            policies.rest(warp.sub_core.into(), warp.bit.0.into());
+        }
         let slot = warp.cta as usize;
         let cta = &mut work.ctas[slot];
         cta.blocked += 1;
@@ -147,6 +159,9 @@ impl Sm {
             let cta = &mut work.ctas[slot];
             if let Some(pc) = cta.resident.pc(warp.index as usize) {
                 cta.blocked -= 1;
+                if let Some(policies) = &mut self.policies {
+                    policies.wake(warp.sub_core.into(), warp.bit.0.into());
+                }
                 self.warps[n].pc = pc;
                 self.charge_until(n, Stall::Barrier, at);
                 self.warps[n].issued = at - 1;
@@ -162,6 +177,9 @@ impl Sm {
         let warp = &mut self.warps[n];
         let (s, bit) = (warp.sub_core as usize, warp.bit);
         self.subs[s].remove(bit);
+        if let Some(policies) = &mut self.policies {
+            policies.remove(s, bit.0.into(), now);
+        }
         warp.state = State::Draining;
         work.ctas[warp.cta as usize].alive -= 1;
         if warp.loads == 0 {

@@ -22,7 +22,13 @@ impl Sm {
         let sub = &mut self.subs[s];
         if now > warp.since {
             let mut row = self.stalls.row(pc as usize);
-            row.charge_waiting(sub.why(warp, timing.class, now), timing.class.throttle());
+            let mut why = sub.why(warp, timing.class, now);
+            if let Some(policies) = &mut self.policies {
+                let (grant, window) = policies.held(s, warp.bit.0.into(), &mut why[2]);
+                row.charge(Stall::Grant, grant);
+                row.charge(Stall::Window, window);
+            }
+            row.charge_waiting(why, timing.class.throttle());
         }
         sub.take(warp.bit, timing.class);
         warp.issued = now;
@@ -60,6 +66,9 @@ impl Sm {
         self.issued_by_class[timing.class as usize] += 1;
         let start = sub.enter(timing.class, now);
         sub.read_banks(now, timing.bank_reads);
+        if let Some(policies) = &mut self.policies {
+            policies.issued(sub, warp.bit, pc, (timing.class, start), now);
+        }
         let (writes, _) = context.code.places(&timing);
         let mut from = now + 1;
         let mut reason = Stall::BranchResolving;
@@ -136,6 +145,9 @@ impl Sm {
             Kind::Sleep => {
                 let nanoseconds = u64::from(sleep_time(cta, index, &context.image.code[pc as usize]));
                 (from, reason) = (now + 1 + nanoseconds * self.clock_mhz / 1000, Stall::Sleeping);
+                if let Some(policies) = &mut self.policies {
+                    policies.rest(s, warp.bit.0.into());
+                }
             }
             Kind::System => (from, reason) = (now + u64::from(self.spec.latency.system), Stall::Misc),
         }
@@ -186,8 +198,16 @@ impl Sm {
             // Every warp slot of the machine has its own.
             local_base: context.local_base + context.local_stride * (self.first_slot + n as u64),
         };
+        let conflicts = self.counters.bank_conflicts;
         let Issued { operands_read, result } =
             self.load_store.issue(Cycle(now), &operation, &mut self.out, &mut self.counters);
+        if let Some(policies) = &mut self.policies
+            && self.counters.bank_conflicts > conflicts
+        {
+            // Every pass after the first is a replay.
+            let passes = self.counters.bank_conflicts - conflicts;
+            policies.replay(s, warp.bit.0.into(), now + 1 + passes);
+        }
         // What the operation reads must not change before it is read.
         for &p in reads {
             warp.places[p as usize].read = Ready::at(operands_read.0, timing.producer);

@@ -1,5 +1,6 @@
 //! Streaming multiprocessor: warps, schedulers, pipes, and what they share.
 
+mod choice;
 pub mod code;
 pub mod constants;
 pub mod core;
@@ -7,8 +8,10 @@ mod ctas;
 pub mod fetch;
 mod issue;
 pub mod load_store;
+mod look_ahead;
 mod outgoing;
 mod plan;
+pub mod policy;
 mod schedule;
 mod spec;
 pub mod sub_core;

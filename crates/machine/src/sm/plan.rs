@@ -110,7 +110,7 @@ impl Sm {
         loop {
             let pc = warp.pc as usize;
             match supply.plan(sub, warp, code, now) {
-                Planned::Done => return,
+                Planned::Done => break,
                 Planned::NoCode => {
                     let line = warp.pc / LINE_INSTRUCTIONS;
                     let sequential = line == warp.line.wrapping_add(1);
@@ -143,9 +143,12 @@ impl Sm {
                         }
                         Fetched::Pending => warp.state = State::Pending(Stall::ImcMiss),
                     }
-                    return;
+                    break;
                 }
             }
+        }
+        if let Some(policies) = &mut self.policies {
+            policies.planned(sub, warp, now);
         }
     }
 }

@@ -65,24 +65,44 @@ impl Sm {
     /// Runs a sub-core by itself up to a cycle. It stops, its next cycle as it is, in front of anything that others must
     /// see in the order of time: the warp that does it.
     fn stretch(&mut self, work: &mut Work<'_>, s: usize, limit: u64) -> Option<Chosen> {
+        let by_policy = self.policies.is_some();
         #[cfg(target_arch = "x86_64")]
         if self.counts_bits {
             // SAFETY: the host has these instructions.
-            return unsafe { self.stretch_with_bit_counts(work, s, limit) };
+            return unsafe {
+                match by_policy {
+                    false => self.stretch_with_bit_counts::<false>(work, s, limit),
+                    true => self.stretch_with_bit_counts::<true>(work, s, limit),
+                }
+            };
         }
-        self.stretch_here(work, s, limit)
+        match by_policy {
+            false => self.stretch_here::<false>(work, s, limit),
+            true => self.stretch_here::<true>(work, s, limit),
+        }
     }
 
     /// The same with the instructions that count bits, of which the sets of warps need many.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt")]
-    fn stretch_with_bit_counts(&mut self, work: &mut Work<'_>, s: usize, limit: u64) -> Option<Chosen> {
-        self.stretch_here(work, s, limit)
+    fn stretch_with_bit_counts<const BY_POLICY: bool>(
+        &mut self,
+        work: &mut Work<'_>,
+        s: usize,
+        limit: u64,
+    ) -> Option<Chosen> {
+        self.stretch_here::<BY_POLICY>(work, s, limit)
     }
 
     #[inline(always)]
-    fn stretch_here(&mut self, work: &mut Work<'_>, s: usize, limit: u64) -> Option<Chosen> {
+    fn stretch_here<const BY_POLICY: bool>(
+        &mut self,
+        work: &mut Work<'_>,
+        s: usize,
+        limit: u64,
+    ) -> Option<Chosen> {
         let mut stopped = None;
+        let mut local = if BY_POLICY { self.policies.as_mut().map(|p| p.local(s)) } else { None };
         let sub = &mut self.subs[s];
         let warps = self.warps.as_mut_slice();
         let (fetch, constants) = (&mut self.fetch, &mut self.constants);
@@ -96,7 +116,10 @@ impl Sm {
                 sub.plan_next(now);
                 continue;
             }
-            let bit = sub.choose(eligible);
+            let bit = match &local {
+                Some(local) if BY_POLICY => local.choose(sub, warps, eligible, now),
+                _ => sub.choose(eligible),
+            };
             let n = sub.slot(bit);
             let warp = &mut warps[usize::from(n)];
             let pc = warp.pc;
@@ -134,6 +157,9 @@ impl Sm {
             sub.take(bit, class);
             let start = sub.enter(class, now);
             sub.read_banks(now, timing.bank_reads);
+            if BY_POLICY && let Some(local) = &mut local {
+                local.issued(sub, bit, eligible, (class, start), now);
+            }
             (warp.issued, warp.since, warp.pc) = (now, now + 1, to);
             if timing.kind == Kind::Branch {
                 let l = &self.spec.latency;
@@ -149,6 +175,9 @@ impl Sm {
             if supply.plan(sub, warp, code, now) != Planned::Done {
                 (sub.unplanned, sub.next) = (Some(n), now);
                 break;
+            }
+            if BY_POLICY && let Some(local) = &mut local {
+                local.planned(warp, now);
             }
             sub.plan_after(class, eligible, now);
         }
@@ -168,7 +197,11 @@ impl Sm {
             sub.plan_next(now);
             return None;
         }
-        Some(Chosen { slot: sub.slot(sub.choose(eligible)), eligible })
+        let bit = match &mut self.policies {
+            Some(policies) => policies.local(s).choose(sub, &self.warps, eligible, now),
+            None => sub.choose(eligible),
+        };
+        Some(Chosen { slot: sub.slot(bit), eligible })
     }
 
     /// A warp issues something that others see, all sub-cores having come to the cycle.
@@ -182,12 +215,15 @@ impl Sm {
         self.counters.eligible_cycles += 1;
         self.counters.eligible_warps += u64::from(chosen.eligible.count_ones());
         self.counters.issue_cycles += 1;
+        if let Some(policies) = &mut self.policies {
+            policies.begin_issue(s, chosen.eligible, now);
+        }
         self.issue_warp(work, s, n, now);
         self.subs[s].plan_next(now);
     }
 
     /// Issues as many instructions of the chosen warp as there are dispatch units.
-    fn issue_warp(&mut self, work: &mut Work<'_>, s: usize, n: usize, now: u64) {
+    pub(super) fn issue_warp(&mut self, work: &mut Work<'_>, s: usize, n: usize, now: u64) {
         self.issue(work, s, n, now);
         for _ in 1..self.spec.dispatch_units {
             let warp = &self.warps[n];
@@ -196,7 +232,7 @@ impl Sm {
                 return;
             }
             let class = self.warps[n].class;
-            if !self.subs[s].is_free(class, now) {
+            if !self.subs[s].is_free(class, now) || !self.may_follow(s, n, now) {
                 return;
             }
             // It was planned for the next cycle: it is not looked at there any more.
@@ -209,7 +245,7 @@ impl Sm {
     }
 
     /// Whether an instruction of this class concerns more than its SM.
-    fn leaves(class: Class) -> bool {
+    pub(super) fn leaves(class: Class) -> bool {
         matches!(class, Class::Global | Class::Tex)
     }
 

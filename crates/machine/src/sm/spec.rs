@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// How a scheduler orders its warps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Policy {
     /// Loose round robin: the next one after the last that issued.
     Lrr,
@@ -14,6 +14,39 @@ pub enum Policy {
     Gto,
     /// Greedy, then the youngest.
     Youngest,
+    /// A few warps take turns before all others.
+    TwoLevel,
+    /// The one that has been able to issue for longest.
+    Oldest,
+    /// The greatest weight, made of credits and more.
+    Credit,
+    /// The oldest instruction of a window.
+    Window,
+}
+
+impl Policy {
+    pub const ALL: [Policy; 7] = [
+        Policy::Lrr,
+        Policy::Gto,
+        Policy::Youngest,
+        Policy::TwoLevel,
+        Policy::Oldest,
+        Policy::Credit,
+        Policy::Window,
+    ];
+
+    /// The name in configurations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Policy::Lrr => "lrr",
+            Policy::Gto => "gto",
+            Policy::Youngest => "youngest",
+            Policy::TwoLevel => "two-level",
+            Policy::Oldest => "oldest",
+            Policy::Credit => "credit",
+            Policy::Window => "window",
+        }
+    }
 }
 
 spec! {
@@ -103,7 +136,7 @@ spec! {
         shared_reserved: u32,
         /// Shared bytes are given to a CTA in multiples of this.
         shared_unit: u32 where 1..=65536,
-        /// How schedulers order their warps: lrr, gto or youngest.
+        /// How schedulers order their warps: lrr, gto, youngest, two-level, oldest, credit or window.
         policy: Policy,
         /// Register banks of a sub-core.
         register_banks: u32 where 1..=4,
@@ -118,6 +151,8 @@ spec! {
         /// The pipes of a sub-core: name in reports, lanes that enter in a cycle (a warp takes 32 over this many cycles), and the kinds of instructions that it runs: alu, fma, imad, half, fp64, xu, uniform, branch, misc, tensor.
         pipes: Vec<Pipe>,
         parts {
+            /// Policies of the schedulers that need more than an order of warps.
+            scheduler: super::policy::Scheduler,
             /// Latencies of units.
             latency: Latency,
             /// Instruction supply: a cache a sub-core, one for the SM, and a prefetcher between them and the GPC's cache.
@@ -139,6 +174,7 @@ const KINDS: [&str; 10] = ["alu", "fma", "imad", "half", "fp64", "xu", "uniform"
 impl Spec {
     /// Rules between the numbers of an SM.
     pub fn check(&self, checks: &mut Checks) {
+        self.scheduler.check(checks);
         self.fetch.check(checks);
         self.constants.check(checks);
         checks.multiple("sm.warps", self.warps.into(), self.sub_cores.into());

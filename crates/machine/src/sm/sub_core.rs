@@ -6,6 +6,7 @@
 //! something whose time is not known.
 
 use super::code::{BANKS, CLASSES, Class};
+use super::policy::{gto, lrr, youngest};
 use super::spec::{Pipe, Policy, Spec};
 use super::warp::WarpSlot;
 use crate::server::Queue;
@@ -358,19 +359,11 @@ impl SubCore {
     /// The warp that the policy prefers of a set that is not empty.
     #[inline(always)]
     pub fn choose(&self, set: u64) -> Bit {
-        // Bits rotated so that the newest warp is the highest.
-        let turn = 63 - self.newest;
-        let by_age = set.rotate_left(turn);
-        let back = |n: u32| Bit(((n + 64 - turn) % 64) as u8);
-        match self.policy {
-            Policy::Lrr => {
-                let first = (self.last + 1) % 64;
-                Bit(((set.rotate_right(first).trailing_zeros() + first) % 64) as u8)
-            }
-            _ if self.last < 64 && set >> self.last & 1 != 0 => Bit(self.last as u8),
-            Policy::Gto => back(by_age.trailing_zeros()),
-            Policy::Youngest => back(63 - by_age.leading_zeros()),
-        }
+        Bit(match self.policy {
+            Policy::Lrr => lrr::choose(set, self.last),
+            Policy::Youngest => youngest::choose(set, self.last, self.newest),
+            _ => gto::choose(set, self.last, self.newest),
+        } as u8)
     }
 
     // --- issuing ------------------------------------------------------------------------------------------------
@@ -530,6 +523,29 @@ impl SubCore {
         } else {
             self.plan_next(now);
         }
+    }
+
+    /// Warps that wait for nothing but a pipe, as far as the sub-core knows.
+    pub fn asking(&self) -> u64 {
+        self.want.iter().fold(0, |all, &set| all | set)
+    }
+
+    /// Warps that are here.
+    pub fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// The bit of the warp that came last.
+    #[inline(always)]
+    pub fn newest(&self) -> u32 {
+        self.newest
+    }
+
+    /// Sets the next cycle at which a warp of the set could issue, or one wants to be looked at.
+    pub fn plan_next_of(&mut self, set: u64, now: u64) {
+        let free = |c: usize| self.classes[c % PLACES].free;
+        let next = (0..CLASSES).filter(|&c| self.want[c] & set != 0).map(free).min().unwrap_or(u64::MAX);
+        self.next = next.max(self.dispatch_free).max(now + 1).min(self.wheel.next());
     }
 
     /// Sets the next cycle at which a warp could issue or wants to be looked at.

@@ -3,8 +3,8 @@
 //! Entries are small and used again, the last one freed first: many SMs take turns in the host's caches.
 
 use super::Kind;
-use crate::prefetch::prefetch;
 use crate::units::{Cycle, count};
+use simt::prefetch::prefetch;
 
 /// End of a list.
 const END: u32 = u32::MAX;
@@ -149,6 +149,13 @@ impl Flights {
             flight.waiting.iter().for_each(|&w| prefetch(&self.waiting.all, w as usize));
             flight.slot
         })
+    }
+
+    /// The same, with those that wait at hand: who owns the first.
+    #[inline(always)]
+    pub fn expected_owner(&self, token: u32) -> Option<u64> {
+        let flight = self.flights.all.get(token as usize)?;
+        self.waiting.all.get(flight.waiting[0] as usize).map(|waiting| waiting.owner)
     }
 
     /// An instruction that will wait.

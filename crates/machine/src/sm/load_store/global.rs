@@ -260,12 +260,21 @@ impl LoadStore {
         }
     }
 
-    /// Answers that will come soon, in the order of coming: what they need comes nearer.
-    pub(super) fn prepare<'a>(&self, answers: impl Iterator<Item = &'a Response> + Clone) {
+    /// Answers that will come soon: what they need comes nearer. `owner` learns who waits for those that bring results.
+    pub(super) fn prepare<'a>(
+        &self,
+        answers: impl Iterator<Item = &'a Response> + Clone,
+        mut owner: impl FnMut(u64),
+    ) {
         answers.clone().for_each(|r| self.flights.expect(r.token.0));
-        for r in answers {
+        for r in answers.clone() {
             let slot = self.flights.expect_waiting(r.token.0);
             self.cache.expect_at(slot);
+        }
+        for r in answers.filter(|r| matches!(r.kind, RequestKind::Load | RequestKind::Atomic)) {
+            if let Some(waits) = self.flights.expected_owner(r.token.0) {
+                owner(waits);
+            }
         }
     }
 

@@ -6,8 +6,8 @@
 //! kept lazily: a use stamps the line and nothing else, and whoever looks for the oldest line puts those that were used
 //! since back in their new places. A lookup so touches little memory: many SMs take turns in the host's caches.
 
-use crate::prefetch::prefetch;
 use crate::units::{Cycle, LINE};
+use simt::prefetch::prefetch;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 

@@ -335,9 +335,10 @@ impl LoadStore {
     }
 
     /// Tells of answers that will come soon, in the order of their cycles, so that the host fetches what they need.
+    /// `owner` learns who waits for those that bring results.
     #[inline]
-    pub fn expect<'a>(&self, answers: impl Iterator<Item = &'a Response> + Clone) {
-        self.prepare(answers);
+    pub fn expect<'a>(&self, answers: impl Iterator<Item = &'a Response> + Clone, owner: impl FnMut(u64)) {
+        self.prepare(answers, owner);
     }
 
     /// Takes an answer from memory; what is complete with it goes to `done`.
