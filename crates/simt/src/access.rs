@@ -1,7 +1,7 @@
 //! Which bytes an instruction is about to touch.
 
 use crate::fault::Space;
-use crate::lanes::Lanes;
+use crate::lanes::{Lanes, Row};
 use crate::ops::atomic;
 use crate::ops::memory::{self, B32, B64, B128, GENERIC, GLOBAL, LOCAL, SHARED, U8, U16};
 use crate::ops::pattern::{Pattern, pattern};
@@ -17,6 +17,9 @@ pub enum Where {
     Consecutive(u64),
     /// All lanes to this address.
     Same(u64),
+    /// Lane 0 to this address, and lanes 1, 2, 4, 8 and 16 so far from it; where the others go is the sum of these steps,
+    /// as where threads are a tile. In shared memory only.
+    Tile(u64, [u32; 5]),
     /// Each as `Access::lanes` says.
     #[default]
     Lanes,
@@ -61,6 +64,11 @@ impl Access {
         match self.place {
             Where::Consecutive(base) => base + u64::from(lane * self.size),
             Where::Same(address) => address,
+            Where::Tile(base, steps) => {
+                let bits = (0..5).filter(|n| lane >> n & 1 != 0);
+                let at = bits.fold(base as u32, |at, n: usize| at.wrapping_add(steps[n]));
+                u64::from(at)
+            }
             Where::Lanes => self.lanes[lane as usize & 31],
         }
     }
@@ -139,7 +147,19 @@ unsafe fn place<const S: u32, const W: u32>(l: &Lanes, u: &Uop, out: &mut Access
         match pattern::<S, W>(l, u) {
             Pattern::Consecutive(base) => Where::Consecutive(base),
             Pattern::Same(address) => Where::Same(address),
+            Pattern::Halves([a, b]) if S == SHARED && out.shared != 0 && a.same == b.same => {
+                let step = if a.same { 0 } else { out.size };
+                let apart = (b.start as u32).wrapping_sub(a.start as u32);
+                Where::Tile(a.start, [step, 2 * step, 4 * step, 8 * step, apart])
+            }
             _ => {
+                if S == SHARED
+                    && out.shared != 0
+                    && let Some(steps) = steps(&*l.row(u.a))
+                {
+                    let base = (*l.row(u.a))[0].wrapping_add(memory::displacement(l, u, S) as u32);
+                    return Where::Tile(base.into(), steps);
+                }
                 addresses::<S>(l, u, out);
                 Where::Lanes
             }
@@ -160,6 +180,22 @@ unsafe fn addresses<const S: u32>(l: &Lanes, u: &Uop, out: &mut Access) {
             (u64::from(low[i]) | u64::from(high[i]) << 32).wrapping_add(add)
         };
     }
+}
+
+/// How far lanes 1, 2, 4, 8 and 16 are from lane 0, if the others are where the sum of these steps takes them.
+#[inline(always)]
+fn steps(row: &Row) -> Option<[u32; 5]> {
+    let steps = std::array::from_fn(|n| row[1 << n].wrapping_sub(row[0]));
+    let mut off = 0;
+    for i in 0..32 {
+        let mut at = row[0];
+        for n in 0..5 {
+            // All ones for a lane that has the bit.
+            at = at.wrapping_add(steps[n] & (i as u32 >> n & 1).wrapping_neg());
+        }
+        off |= at ^ row[i];
+    }
+    (off == 0).then_some(steps)
 }
 
 /// A generic access whose lanes may go to different windows.

@@ -97,6 +97,8 @@ pub struct Sm {
     /// Cycles after which what one sub-core does can matter to another.
     lookahead: u64,
     pub(super) subs: Vec<SubCore>,
+    /// When each of them has its next turn, while the SM runs.
+    nexts: Vec<u64>,
     /// Where the sub-cores' own order of warps is not all there is.
     pub(super) policies: Option<Box<Policies>>,
     pub(super) warps: Vec<WarpSlot>,
@@ -158,6 +160,7 @@ impl Sm {
             nearest: config.nearest_answer().into(),
             // Warps of different sub-cores meet at barriers.
             lookahead: u64::from(spec.latency.barrier.max(1)),
+            nexts: vec![u64::MAX; sub_cores as usize],
             subs: (0..sub_cores).map(|n| SubCore::new(&spec, n)).collect(),
             policies: Policies::new(&spec, false),
             warps: (0..spec.warps).map(|_| WarpSlot::new()).collect(),
@@ -324,6 +327,7 @@ impl Sm {
     pub fn run(&mut self, work: &mut Work<'_>, until: Cycle, ahead: Cycle) {
         self.horizon = until.0;
         self.is_held = false;
+        self.note_turns();
         self.look_ahead(work, until);
         // Code and constants can come from nearby, sooner than the next exchange point.
         let nearest = self.nearest;
@@ -347,6 +351,7 @@ impl Sm {
                         self.start_cta(work, &start, now);
                     }
                 }
+                self.note_turns();
                 continue;
             }
             // What sub-cores do to each other takes a while: until then this one can run by itself.
@@ -359,6 +364,11 @@ impl Sm {
                 Some(p) if !p.is_local() => self.schedule_by_policy(work, turn.sub_core, now),
                 _ => self.turn(work, &turn, alone.min(self.sample_at)),
             }
+            if self.touched || self.policies.is_some() {
+                self.note_turns();
+            } else {
+                self.nexts[turn.sub_core] = self.subs[turn.sub_core].next;
+            }
             if self.is_held {
                 self.next = self.first().from;
                 return;
@@ -370,16 +380,23 @@ impl Sm {
     #[inline(always)]
     fn first(&self) -> Turn {
         let mut turn = Turn { sub_core: 0, from: u64::MAX, next: u64::MAX, until: u64::MAX };
-        for (n, sub) in self.subs.iter().enumerate() {
-            if sub.next < turn.from {
+        for (n, &next) in self.nexts.iter().enumerate() {
+            if next < turn.from {
                 // All before this one are later.
                 (turn.next, turn.until) = (turn.from, turn.from.saturating_sub(1));
-                (turn.sub_core, turn.from) = (n, sub.next);
-            } else if sub.next < turn.next {
-                (turn.next, turn.until) = (sub.next, sub.next);
+                (turn.sub_core, turn.from) = (n, next);
+            } else if next < turn.next {
+                (turn.next, turn.until) = (next, next);
             }
         }
         turn
+    }
+
+    /// Notes when each sub-core has its next turn.
+    fn note_turns(&mut self) {
+        for (next, sub) in self.nexts.iter_mut().zip(&self.subs) {
+            *next = sub.next;
+        }
     }
 
     /// The next cycle at which something comes from outside.

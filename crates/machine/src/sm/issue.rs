@@ -32,12 +32,13 @@ impl Sm {
         }
         sub.take(warp.bit, timing.class);
         warp.issued = now;
+        let is_memory = timing.is_memory();
         if timing.kind == Kind::Shuffle {
             // Registers of other lanes: the data path of memory without an address.
             let mask = cta.resident.mask(index);
             (self.access.mask, self.access.size) = (mask, 4);
             (self.access.global, self.access.shared, self.access.local) = (0, 0, 0);
-        } else if timing.is_memory() {
+        } else if is_memory {
             cta.resident.access(index, &mut self.access);
         }
         let offsets = match timing.kind {
@@ -65,10 +66,18 @@ impl Sm {
         self.stalls.charge(pc as usize, Stall::Selected, 1);
         self.issued_by_class[timing.class as usize] += 1;
         let start = sub.enter(timing.class, now);
-        sub.read_banks(now, timing.bank_reads);
         if let Some(policies) = &mut self.policies {
             policies.issued(sub, warp.bit, pc, (timing.class, start), now);
         }
+        if is_memory {
+            self.access_memory(work, s, n, &timing, now);
+            if stepped == Stepped::Next {
+                self.warps[n].pc = pc + 1;
+                return self.plan(work, n, now);
+            }
+            return self.go_on(work, n, now + 1, Stall::BranchResolving, now);
+        }
+        sub.read_banks(now, timing.bank_reads);
         let (writes, _) = context.code.places(&timing);
         let mut from = now + 1;
         let mut reason = Stall::BranchResolving;
@@ -100,9 +109,7 @@ impl Sm {
                 from = now + u64::from(self.spec.latency.branch_not_taken.max(1));
                 warp.issued = from - 1;
             }
-            Kind::Load | Kind::Store | Kind::Atomic | Kind::Reduction | Kind::Shuffle | Kind::Prefetch => {
-                self.access_memory(work, s, n, &timing, now);
-            }
+            Kind::Load | Kind::Store | Kind::Atomic | Kind::Reduction | Kind::Shuffle | Kind::Prefetch => {}
             Kind::Constant => {
                 let owner = warp.owner(n, writes, timing.producer);
                 let offsets = offsets.as_ref().map_or(&[][..], Offsets::list);
@@ -173,9 +180,10 @@ impl Sm {
     }
 
     /// Sends a memory operation that has executed to the load-store unit.
+    #[inline]
     fn access_memory(&mut self, work: &mut Work<'_>, s: usize, n: usize, timing: &Timing, now: u64) {
         let warp = &mut self.warps[n];
-        let context = &work.contexts[work.ctas[warp.cta as usize].context];
+        let context = &work.contexts[usize::from(warp.context)];
         let (writes, reads) = context.code.places(timing);
         let returns = matches!(timing.kind, Kind::Load | Kind::Atomic | Kind::Shuffle);
         let results = if returns { &writes[..timing.registers as usize] } else { &[] };
@@ -198,6 +206,7 @@ impl Sm {
             // Every warp slot of the machine has its own.
             local_base: context.local_base + context.local_stride * (self.first_slot + n as u64),
         };
+        let path = operation.path();
         let conflicts = self.counters.bank_conflicts;
         let Issued { operands_read, result } =
             self.load_store.issue(Cycle(now), &operation, &mut self.out, &mut self.counters);
@@ -209,30 +218,27 @@ impl Sm {
             policies.replay(s, warp.bit.0.into(), now + 1 + passes);
         }
         // What the operation reads must not change before it is read.
+        let read = Ready::at(operands_read.0, timing.producer);
         for &p in reads {
-            warp.places[p as usize].read = Ready::at(operands_read.0, timing.producer);
+            warp.places[p as usize].read = read;
         }
-        match (result, returns) {
-            (Outcome::At(at), true) => {
-                for &p in writes {
-                    warp.places[p as usize].ready = Ready::at(at.0, timing.producer);
+        if returns {
+            let ready = match result {
+                Outcome::At(at) => Ready::at(at.0, timing.producer),
+                Outcome::Pending => {
+                    warp.loads += 1;
+                    Ready::pending(timing.producer)
                 }
+            };
+            for &p in writes {
+                warp.places[p as usize].ready = ready;
             }
-            (Outcome::At(_), false) => {}
-            (Outcome::Pending, true) => {
-                warp.loads += 1;
-                for &p in writes {
-                    warp.places[p as usize].ready = Ready::pending(timing.producer);
-                }
-            }
-            (Outcome::Pending, false) => warp.stores += 1,
-        }
-        if !returns {
+        } else {
+            warp.stores += u32::from(result == Outcome::Pending);
             warp.stores_left = warp.stores_left.max(operands_read.0);
         }
-        let sub = &mut self.subs[s];
-        sub.hold(Class::Global, now, self.load_store.room(s as u32, Path::Global).0);
-        sub.hold(Class::Shared, now, self.load_store.room(s as u32, Path::Shared).0);
+        let class = if path == Path::Global { Class::Global } else { Class::Shared };
+        self.subs[s].hold(class, now, self.load_store.room(s as u32, path).0);
     }
 }
 

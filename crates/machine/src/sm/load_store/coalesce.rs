@@ -98,6 +98,10 @@ impl Pieces {
                 }
                 self.complete_narrow(base, size, mask);
             }
+            Where::Tile(..) => {
+                let lanes = std::array::from_fn(|n| access.address(n as u32));
+                self.scattered(&lanes, mask, size);
+            }
             Where::Lanes => self.scattered(&access.lanes, mask, size),
         }
     }

@@ -141,6 +141,7 @@ pub struct LoadStore {
     miss_lines: u32,
     flights: Flights,
     pieces: Pieces,
+    shapes: shared::Shapes,
     split: u32,
 }
 
@@ -177,6 +178,7 @@ impl LoadStore {
             cache,
             flights: Flights::new(warps as usize * 4),
             pieces: Pieces::default(),
+            shapes: shared::Shapes::new(),
             split: 0,
         }
     }
@@ -308,7 +310,7 @@ impl LoadStore {
     /// Shared memory: when the access reaches the banks, and when its result is there.
     fn shared(&mut self, at: Cycle, op: &Operation, counters: &mut Counters) -> (Cycle, Cycle) {
         let spec = &self.spec.shared;
-        let (passes, ideal) = shared::passes(op.access, op.access.shared);
+        let (passes, ideal) = self.shapes.passes(op.access, op.access.shared);
         counters.shared_requests += 1;
         counters.bank_conflicts += u64::from(passes - ideal);
         let mut latency = spec.load_latency;
