@@ -7,10 +7,12 @@
 //! Allocations must not be freed while a launch that uses them runs; that is the driver's business, and a mistake
 //! reads zeros at worst, since freed pages stay mapped.
 
+mod freed;
 mod heap;
 mod region;
 mod snapshot;
 
+pub use freed::keep_freed_memory;
 pub use heap::Heap;
 pub use snapshot::Snapshot;
 
