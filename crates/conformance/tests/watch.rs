@@ -13,7 +13,7 @@ use trace::distance::{Weights, total_variation};
 use trace::record::read_all;
 
 /// Kernels of more instructions than this take too long here.
-const MOST: f64 = 3e5;
+const MOST: f64 = 5e5;
 
 fn kernels(set: &str, most: f64) -> Vec<PathBuf> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(set);
@@ -48,7 +48,7 @@ fn every(period: u64) -> Sampling {
 #[test]
 fn nobody_notices_that_they_are_watched() {
     let mut paths = kernels("main", MOST);
-    paths.extend(kernels("sweep", MOST).into_iter().step_by(6));
+    paths.extend(kernels("sweep", MOST).into_iter().step_by(3));
     assert!(paths.len() > 10);
     // Records of instructions that lack more than one thing.
     let several = AtomicUsize::new(0);
