@@ -6,6 +6,7 @@
 use super::code::{CLASSES, Class, Code, Kind};
 use super::constants::Constants;
 use super::fetch::Fetch;
+use super::incoming::Incoming;
 use super::load_store::{self, Done, LoadStore, Path};
 use super::outgoing::{Outgoing, is_code};
 use super::policy::{Choice, Policies, Program};
@@ -14,7 +15,7 @@ use super::sub_core::SubCore;
 use super::warp::{Owner, Ready, State, WarpSlot};
 use crate::Config;
 use crate::counters::Counters;
-use crate::ports::{CtaEnd, CtaStart, Request, RequestKind, Response, merge};
+use crate::ports::{CtaEnd, CtaStart, Request, RequestKind, Response};
 use crate::progress::Progress;
 use crate::server::Line;
 use crate::stall::{Stall, StallCycles, StallTable};
@@ -121,7 +122,7 @@ pub struct Sm {
     pub log: Log,
     pub failure: Option<Failure>,
     /// What came in, by cycle.
-    pub(super) inbox: VecDeque<Response>,
+    pub(super) inbox: Incoming,
     /// Who waits for the answers of this turn.
     pub(super) expected: Vec<Owner>,
     starts: VecDeque<CtaStart>,
@@ -180,7 +181,7 @@ impl Sm {
             ends: Vec::new(),
             log: Log::default(),
             failure: None,
-            inbox: VecDeque::new(),
+            inbox: Incoming::default(),
             expected: Vec::new(),
             starts: VecDeque::new(),
             retry: Vec::new(),
@@ -237,18 +238,15 @@ impl Sm {
 
     /// An answer; answers come in the order of their cycles within one exchange.
     pub fn deliver(&mut self, responses: &mut Vec<Response>) {
-        if responses.is_empty() {
-            return;
+        if !responses.is_empty() {
+            self.inbox.put(responses);
+            self.next = self.next.min(self.next_arrival());
         }
-        // Often all are later than what is here.
-        let old = self.inbox.len();
-        let sorted = self.inbox.back().is_none_or(|b| b.at <= responses[0].at);
-        self.inbox.extend(responses.iter());
-        if !sorted {
-            merge(self.inbox.make_contiguous(), old, responses);
-        }
-        responses.clear();
-        self.next = self.next.min(self.inbox[0].at.0);
+    }
+
+    /// Answers will be delivered, the first of them for this cycle.
+    pub fn announce(&mut self, first: Cycle) {
+        self.next = self.next.min(first.0);
     }
 
     /// A CTA to start.
