@@ -42,7 +42,7 @@ pub fn emit(f: &MFunction, a: &Allocation, kind: FunctionKind, loc: LocId) -> Co
         e.push(i, loc);
     }
     // Blocks that only go on are left out.
-    let through: Vec<usize> = (0..f.blocks.len()).map(|b| e.resolve(b)).collect();
+    let through = e.resolve();
     let live = reachable(f, &through);
     let order: Vec<usize> = (0..f.blocks.len()).filter(|&b| live[b]).collect();
     let mut places = vec![0u32; f.blocks.len()];
@@ -82,15 +82,27 @@ impl Emitter<'_> {
         self.code.locs.push(loc);
     }
 
-    /// The block where control that comes to `b` first finds an instruction.
-    fn resolve(&self, mut b: usize) -> usize {
-        for _ in 0..self.f.blocks.len() {
-            match self.f.blocks[b].term {
-                MTerm::Jump(t) if t != b && self.is_empty(b) => b = t,
-                _ => break,
-            }
+    /// Where a jump to each block ends up.
+    fn resolve(&self) -> Vec<usize> {
+        let mut through: Vec<Option<usize>> = vec![None; self.f.blocks.len()];
+        let mut way: Vec<usize> = Vec::new();
+        for b in 0..through.len() {
+            let mut at = b;
+            let end = loop {
+                if let Some(end) = through[at] {
+                    break end;
+                }
+                // Until something else is known, a way that comes back here ends here: a ring of empty blocks.
+                through[at] = Some(at);
+                way.push(at);
+                match self.f.blocks[at].term {
+                    MTerm::Jump(t) if t != at && self.is_empty(at) => at = t,
+                    _ => break at,
+                }
+            };
+            way.drain(..).for_each(|b| through[b] = Some(end));
         }
-        b
+        through.into_iter().enumerate().map(|(b, end)| end.unwrap_or(b)).collect()
     }
 
     fn is_empty(&self, b: usize) -> bool {

@@ -31,14 +31,14 @@ impl Numbers {
 }
 
 impl Function {
-    /// Less than half of the tables is in use.
+    /// A quarter of a table is out of use, or more.
     pub fn is_sparse(&self) -> bool {
         let params: usize = self.layout.iter().map(|&b| self.block(b).params.len()).sum();
         let insts: usize = self.layout.iter().map(|&b| self.block(b).insts.len()).sum();
-        let half = |used: usize, all: usize| 2 * used < all;
-        half(self.param_values.len() + params + insts, self.values.len())
-            || half(insts, self.insts.len())
-            || half(self.layout.len(), self.blocks.len())
+        let has_gaps = |used: usize, all: usize| 4 * used < 3 * all;
+        has_gaps(self.param_values.len() + params + insts, self.values.len())
+            || has_gaps(insts, self.insts.len())
+            || has_gaps(self.layout.len(), self.blocks.len())
     }
 
     /// Numbers blocks, instructions and values as the layout has them and drops all others. The new numbers of blocks by

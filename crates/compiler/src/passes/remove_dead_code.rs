@@ -44,43 +44,62 @@ struct Live {
 }
 
 impl Live {
-    /// From effects and terminators backwards; an argument of a jump counts only where the parameter does.
+    /// From effects and terminators backwards, mostly in the order of the layout; an argument of a jump counts only where the
+    /// parameter does.
     fn find(f: &Function) -> Live {
         let mut live = Live { insts: vec![false; f.insts.len()], values: vec![false; f.values.len()] };
+        // Instructions that were looked at: what makes them needed later than that goes back to them.
+        let mut passed = vec![false; f.insts.len()];
         let mut incoming: Vec<SmallVec<[(Block, usize); 2]>> = vec![SmallVec::new(); f.blocks.len()];
-        let mut work: Vec<Value> = Vec::new();
         for &b in &f.layout {
-            let data = f.block(b);
-            for (n, call) in data.term.calls().iter().enumerate() {
+            for (n, call) in f.block(b).term.calls().iter().enumerate() {
                 incoming[call.block.index()].push((b, n));
             }
+        }
+        let mut work: Vec<Value> = Vec::new();
+        for &b in f.layout.iter().rev() {
+            let data = f.block(b);
             match &data.term {
                 ir::Terminator::Branch { cond, .. } => work.push(*cond),
                 ir::Terminator::Switch { index, .. } => work.push(*index),
                 ir::Terminator::Return(values) => work.extend(values.iter().copied()),
                 _ => {}
             }
-            for &i in &data.insts {
-                if !f.inst(i).op.is_removable() {
+            live.follow(f, &incoming, &passed, &mut work);
+            for &i in data.insts.iter().rev() {
+                passed[i.index()] = true;
+                let inst = f.inst(i);
+                if !inst.op.is_removable() || inst.results.iter().any(|r| live.values[r.index()]) {
                     live.keep(f, i, &mut work);
+                    live.follow(f, &incoming, &passed, &mut work);
                 }
             }
         }
+        live
+    }
+
+    /// Marks values, and all that they need but instructions that are looked at later.
+    fn follow(
+        &mut self,
+        f: &Function,
+        incoming: &[SmallVec<[(Block, usize); 2]>],
+        passed: &[bool],
+        work: &mut Vec<Value>,
+    ) {
         while let Some(v) = work.pop() {
-            if std::mem::replace(&mut live.values[v.index()], true) {
+            if std::mem::replace(&mut self.values[v.index()], true) {
                 continue;
             }
             match f.def(v) {
-                ValueDef::Inst(i, _) => live.keep(f, i, &mut work),
+                ValueDef::Inst(i, _) if passed[i.index()] => self.keep(f, i, work),
                 ValueDef::BlockParam(b, n) => {
                     for &(p, call) in &incoming[b.index()] {
                         work.push(f.block(p).term.calls()[call].args[n as usize]);
                     }
                 }
-                ValueDef::FuncParam(_) | ValueDef::None => {}
+                ValueDef::Inst(..) | ValueDef::FuncParam(_) | ValueDef::None => {}
             }
         }
-        live
     }
 
     fn keep(&mut self, f: &Function, i: InstId, work: &mut Vec<Value>) {
