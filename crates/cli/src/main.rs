@@ -66,6 +66,7 @@ impl From<driver::Problem> for End {
 }
 
 fn main() -> ExitCode {
+    driver::keep_freed_memory();
     let arguments = Arguments::parse();
     let ended = match arguments.command {
         Command::Run(arguments) => run::run(&arguments),

@@ -203,6 +203,7 @@ impl Level {
 }
 
 fn main() -> ExitCode {
+    driver::keep_freed_memory();
     let outcome = match Arguments::parse().command {
         Command::Vectors { directory, filter, json } => run_vectors(directory, filter, json),
         Command::Kernels { selection, machine, profile: true, .. } => {

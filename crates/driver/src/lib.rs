@@ -58,5 +58,6 @@ pub use machine::{self, Config, Report};
 pub use module::Module;
 pub use problem::{Problem, Problems, Source};
 pub use run::{RunError, Session};
+pub use simt::memory::keep_freed_memory;
 pub use timing::Timing;
 pub use trace;

@@ -7,9 +7,11 @@
 //! Allocations must not be freed while a launch that uses them runs; that is the driver's business, and a mistake
 //! reads zeros at worst, since freed pages stay mapped.
 
+mod freed;
 mod heap;
 mod region;
 
+pub use freed::keep_freed_memory;
 pub use heap::Heap;
 
 use isa::abi::{GLOBAL_BASE, GLOBAL_END};
