@@ -2,6 +2,7 @@
 
 use conformance::generate;
 use conformance::levels::{run, run_on};
+use conformance::scheduling::outcomes;
 use driver::compile::Phases;
 use driver::init::splitmix;
 use driver::{CompileOptions, Config, Device, Dim, LaunchOptions, Module, Source, Timing};
@@ -167,4 +168,25 @@ fn what_holds_warps_has_its_name() {
     assert_eq!(with("credit"), (false, false));
     assert_eq!(with("gto+grants"), (true, false));
     assert_eq!(with("window"), (false, true));
+}
+
+/// What grants are for: with a cache that does not hold what all CTAs touch, the tiled workload hits more often, and
+/// half the cache is enough.
+#[test]
+fn grants_bring_hits_where_warps_share_tiles() {
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let names = ["lrr", "gto", "credit+grants"].map(str::to_owned);
+    let run = |kilobytes: u32| {
+        let outcomes =
+            outcomes(&examples, "sampling", kilobytes, &names, 0).unwrap_or_else(|e| panic!("{e}"));
+        assert!(outcomes.iter().all(|o| o.results == outcomes[0].results));
+        let spreads: Vec<f64> = outcomes.iter().map(|o| o.spread()).collect();
+        assert!(spreads[2] < spreads[0] && spreads[2] < spreads[1], "{spreads:?}");
+        outcomes.iter().map(|o| o.l1_hit_pct()).collect::<Vec<f64>>()
+    };
+    let (small, large) = (run(8), run(16));
+    for (rates, ahead) in [(&small, 10.0), (&large, 5.0)] {
+        assert!(rates[2] > rates[0] + ahead && rates[2] > rates[1] + ahead, "{rates:?}");
+    }
+    assert!(small[2] > large[0] && small[2] > large[1], "{small:?} {large:?}");
 }

@@ -43,6 +43,10 @@ fn read(text: &str) -> File {
             Some(&"code") => part = "code",
             Some(&"choices") => (part, file.shown) = ("choices", number(1) as usize),
             Some(_) if part == "config" => file.config += &format!("{bare}\n"),
+            // Many of one instruction.
+            Some(&"repeat") if part == "code" => {
+                file.code.extend((0..number(1)).map(|_| words[2..].join(" ")));
+            }
             Some(_) if part == "code" => file.code.push(bare.into()),
             _ => {}
         }

@@ -48,21 +48,26 @@ fn machine(kilobytes: u32) -> Result<Config, String> {
 /// Runs everything.
 pub fn measure(examples: &Path, threads: usize) -> Result<Vec<Measured>, String> {
     let names = schedulers::all();
+    let by_size = |name| {
+        SIZES.iter().map(|&size| outcomes(examples, name, size, &names, threads)).collect::<Result<_, _>>()
+    };
+    WORKLOADS.iter().map(|&(name, title)| Ok(Measured { name, title, by_size: by_size(name)? })).collect()
+}
+
+/// One workload with one size of the cache.
+pub fn outcomes(
+    examples: &Path,
+    name: &str,
+    kilobytes: u32,
+    schedulers: &[String],
+    threads: usize,
+) -> Result<Vec<Outcome>, String> {
+    let path = examples.join(name).join(format!("{name}.toml"));
+    let file = LaunchFile::load(&path).map_err(|e| e.to_string())?;
     let compile = CompileOptions { phases: Phases::Loads, ..CompileOptions::default() };
-    let mut all = Vec::new();
-    for (name, title) in WORKLOADS {
-        let file =
-            LaunchFile::load(&examples.join(name).join(format!("{name}.toml"))).map_err(|e| e.to_string())?;
-        let mut by_size = Vec::new();
-        for size in SIZES {
-            let config = machine(size)?;
-            let comparison =
-                Comparison { file: &file, compile: &compile, config: &config, threads, cancel: None };
-            by_size.push(schedulers::compare(&comparison, &names).map_err(|e| e.to_string())?);
-        }
-        all.push(Measured { name, title, by_size });
-    }
-    Ok(all)
+    let config = machine(kilobytes)?;
+    let comparison = Comparison { file: &file, compile: &compile, config: &config, threads, cancel: None };
+    schedulers::compare(&comparison, schedulers).map_err(|e| e.to_string())
 }
 
 impl Measured {

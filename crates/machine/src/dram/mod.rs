@@ -29,8 +29,9 @@ impl Bank {
 pub struct Channel {
     spec: Spec,
     banks: Vec<Bank>,
-    /// Bytes on the bus.
+    /// Bytes on the bus, and cycles in which no other row opens.
     bus: Calendar,
+    rows: Calendar,
     /// Where in the refresh interval this channel refreshes: channels do not all stop at once.
     phase: u64,
     /// When the refresh interval began that was looked at last.
@@ -45,6 +46,7 @@ impl Channel {
             spec: spec.clone(),
             banks: vec![Bank::NEW; spec.banks.max(1).next_power_of_two() as usize],
             bus: Calendar::with_rate(spec.bytes_per_cycle),
+            rows: Calendar::with_rate(1.0),
             phase: u64::from(number) * interval / u64::from(spec.channels.max(1)),
             interval: 0,
             row_shift: spec.row_bytes.max(1).ilog2(),
@@ -68,6 +70,7 @@ impl Channel {
             let open = (wanted + closing)
                 .later(bank.opened + u64::from(spec.row_cycle) * u64::from(bank.row != CLOSED));
             let open = after_refresh(open, self.phase, &mut self.interval, spec);
+            let open = self.rows.take(open, spec.row_interval);
             bank.row = row;
             bank.opened = open;
             open + u64::from(spec.row_to_column)
@@ -81,6 +84,7 @@ impl Channel {
     pub fn clear(&mut self) {
         self.banks.fill(Bank::NEW);
         self.bus.clear();
+        self.rows.clear();
     }
 }
 
@@ -117,6 +121,7 @@ mod tests {
             column_interval: 2,
             refresh_interval: 0,
             refresh: 0,
+            row_interval: 0,
         }
     }
 
@@ -154,5 +159,19 @@ mod tests {
             last = last.later(channel.access(Cycle(n), n * 128, 2, &mut counters));
         }
         assert!((4000..4400).contains(&last.0), "{last:?}");
+    }
+
+    #[test]
+    fn rows_of_a_channel_open_apart() {
+        let mut counters = Counters::default();
+        let banks = 64;
+        let mut last = |row_interval: u32| {
+            let mut channel = Channel::new(&Spec { row_interval, banks, bytes_per_cycle: 64.0, ..spec() }, 0);
+            let rows = (0..64u64).map(|n| channel.access(Cycle(1024), n * 1024, 1, &mut counters));
+            rows.max().unwrap_or(Cycle(0)) - Cycle(1024)
+        };
+        // The bus alone would pass one a cycle.
+        assert!((200..210).contains(&last(1)), "{}", last(1));
+        assert!((450..480).contains(&last(5)), "{}", last(5));
     }
 }

@@ -26,6 +26,8 @@ spec! {
         column: u32 where 0..=10_000,
         /// From opening a row to opening the next of the bank, at least (tRC).
         row_cycle: u32 where 0..=10_000,
+        /// From opening a row to opening one of another bank (tRRD).
+        row_interval: u32 where 0..=64,
         /// Between two accesses to the open row of a bank (tCCD).
         column_interval: u32 where 0..=10_000,
         /// Cycles between two refreshes of a channel (tREFI); 0: none.

@@ -26,6 +26,8 @@ pub mod lrr;
 mod oldest;
 mod program;
 pub mod spec;
+#[cfg(test)]
+mod tests;
 mod two_level;
 mod window;
 pub mod youngest;

@@ -65,16 +65,20 @@ impl Ledger {
     }
 
     /// A warp issued while the victims could have; replaying warps are among them.
-    #[inline]
+    #[inline(always)]
     pub fn issued(&mut self, bit: u32, victims: u64) {
         let victims = victims & !(1 << bit);
         match self.variant {
             Variant::All => {
                 if !self.guard || self.fund > 0 {
-                    let mut gained = 0;
+                    let (mut gained, high) = (0, self.high as i32);
                     for v in Bits(victims) {
-                        gained += self.give(v, 1);
+                        let credit = &mut self.credits[v as usize % 64];
+                        let fits = i32::from(*credit < high);
+                        *credit += fits;
+                        gained += i64::from(fits);
                     }
+                    self.fund -= gained;
                     self.pay(bit, gained);
                 }
             }
@@ -107,14 +111,12 @@ impl Ledger {
         }
     }
 
-    /// A warp takes from the fund what fits its range; how much that was.
-    #[inline(always)]
-    fn give(&mut self, bit: u32, amount: i64) -> i64 {
+    /// A warp takes from the fund what fits its range.
+    fn give(&mut self, bit: u32, amount: i64) {
         let credit = &mut self.credits[bit as usize % 64];
         let fits = amount.min(self.high - i64::from(*credit));
         *credit += fits as i32;
         self.fund -= fits;
-        fits
     }
 
     /// A warp pays into the fund what it can.

@@ -178,7 +178,7 @@ impl Credit {
     }
 
     /// A warp issued; `able` are all that could have.
-    #[inline]
+    #[inline(always)]
     pub fn issued(&mut self, bit: u32, able: u64, now: u64) {
         self.issues += 1;
         self.last[bit as usize % 64] = self.issues;

@@ -83,10 +83,13 @@ impl Pipes {
     }
 
     /// An instruction was issued and starts at `start`. Classes of which no more may be issued before a cycle.
+    #[inline(always)]
     pub fn enter(&mut self, class: Class, start: u64, now: u64) -> Option<(u32, u64)> {
-        if start <= now && self.waiting == 0 {
-            return None;
-        }
+        if start <= now && self.waiting == 0 { None } else { self.enter_late(class, start, now) }
+    }
+
+    /// The same where something waits, or will.
+    fn enter_late(&mut self, class: Class, start: u64, now: u64) -> Option<(u32, u64)> {
         let number = self.of[class as usize];
         let kind = self.types.get_mut(number as usize)?;
         if start > now {
