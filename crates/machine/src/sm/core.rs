@@ -95,8 +95,10 @@ pub struct Sm {
     pub(super) first_slot: u64,
     /// Cycles after which an answer of the GPC can be here at the earliest.
     nearest: u64,
-    /// Cycles after which what one sub-core does can matter to another.
+    /// Cycles after which what one sub-core does can matter to another, in the program that runs.
     lookahead: u64,
+    /// Cycles from the end of a CTA to the start of the next one at least.
+    gap: u64,
     pub(super) subs: Vec<SubCore>,
     /// When each of them has its next turn, while the SM runs.
     nexts: Vec<u64>,
@@ -159,8 +161,8 @@ impl Sm {
             sms: config.sms(),
             first_slot: u64::from(id.0) * u64::from(spec.warps),
             nearest: config.nearest_answer().into(),
-            // Warps of different sub-cores meet at barriers.
-            lookahead: u64::from(spec.latency.barrier.max(1)),
+            lookahead: 1,
+            gap: u64::from((config.distribution.start_latency + config.distribution.end_latency).max(1)),
             nexts: vec![u64::MAX; sub_cores as usize],
             subs: (0..sub_cores).map(|n| SubCore::new(&spec, n)).collect(),
             policies: Policies::new(&spec, false),
@@ -203,6 +205,11 @@ impl Sm {
 
     /// Prepares for a launch: counters at zero, first-level caches as the driver leaves them.
     pub fn begin_launch(&mut self, code: &Code, code_base: u64, constant_base: u64, shared_split: u32) {
+        // Warps of different sub-cores meet at barriers; else they only share what happens in the order of cycles, and the
+        // CTA that comes when theirs has ended.
+        let meets = code.timings().iter().any(|t| t.kind == Kind::Barrier);
+        self.lookahead =
+            if meets { u64::from(self.spec.latency.barrier.max(1)).min(self.gap) } else { self.gap };
         self.counters = Counters::default();
         self.issued_by_class = [0; CLASSES];
         self.stalls.reset(code.len());
