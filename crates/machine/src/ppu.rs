@@ -94,6 +94,16 @@ pub enum Stopped {
 struct Part<'l> {
     sm: Sm,
     work: Work<'l>,
+    /// Requests of its turn, and answers for the next one: moved by whoever runs the SM.
+    requests: Vec<Request>,
+    answers: Vec<Response>,
+}
+
+impl Part<'_> {
+    /// The SM does nothing, and nothing of it is under way.
+    fn is_quiet(&self) -> bool {
+        self.sm.is_idle() && self.answers.is_empty() && self.sm.next_request().is_none()
+    }
 }
 
 /// A processor, from the push buffer to DRAM. Its caches stay as launches leave them.
@@ -226,7 +236,12 @@ impl Ppu {
             sm.set_program(&program);
             sm.begin_launch(&contexts[0].code, code_base, CONSTANT_BASE, shared_split);
             sm.watcher = observe::watcher(&sm, &contexts[0], start, settings.as_ref(), options.detail);
-            parts.push(Part { sm, work: Work { contexts: contexts.clone(), ctas: Vec::new() } });
+            parts.push(Part {
+                sm,
+                work: Work { contexts: contexts.clone(), ctas: Vec::new() },
+                requests: Vec::new(),
+                answers: Vec::new(),
+            });
         }
         let sms = parts.len();
         let mut words = Vec::new();
@@ -355,7 +370,11 @@ impl Run<'_, '_> {
             .collect();
         // With no CTA on its way to an SM, SMs may run on by themselves.
         let ahead = if self.front.next_event().is_none() { until + AHEAD } else { until };
-        workers.each(&mut due, |_, part| part.sm.run(&mut part.work, until, ahead));
+        workers.each(&mut due, |_, part| {
+            part.sm.deliver(&mut part.answers);
+            part.sm.run(&mut part.work, until, ahead);
+            part.sm.send(until, &mut part.requests);
+        });
     }
 
     /// Everything changes hands in the order (cycle, SM, sequence).
@@ -374,13 +393,20 @@ impl Run<'_, '_> {
         // Requests that leave their SM before the exchange point.
         let mut any = false;
         for (part, outbox) in self.parts.iter_mut().zip(&mut self.outboxes) {
-            any |= part.sm.send(until, outbox);
+            // Those that had no turn may have some from before.
+            if part.requests.is_empty() {
+                part.sm.send(until, &mut part.requests);
+            }
+            std::mem::swap(&mut part.requests, outbox);
+            any |= !outbox.is_empty();
         }
         if any {
             self.memory.exchange(workers, &mut self.outboxes, &mut self.inboxes, until);
             for (n, (part, inbox)) in self.parts.iter_mut().zip(&mut self.inboxes).enumerate() {
-                if !inbox.is_empty() {
-                    part.sm.deliver(inbox);
+                if let Some(first) = inbox.first() {
+                    part.sm.announce(first.at);
+                    part.sm.deliver(&mut part.answers);
+                    std::mem::swap(&mut part.answers, inbox);
                     self.is_active[n] = true;
                 }
             }
@@ -451,12 +477,7 @@ impl Run<'_, '_> {
 
     /// No SM does anything, and nothing is under way.
     fn is_quiet(&self) -> bool {
-        self.ends.is_empty()
-            && self
-                .parts
-                .iter()
-                .zip(&self.is_active)
-                .all(|(part, a)| !a || (part.sm.is_idle() && part.sm.next_request().is_none()))
+        self.ends.is_empty() && self.parts.iter().zip(&self.is_active).all(|(part, a)| !a || part.is_quiet())
     }
 
     /// Tells whoever watches how far it is, and stops when asked to.

@@ -6,6 +6,7 @@
 use super::code::{CLASSES, Class, Code, Kind};
 use super::constants::Constants;
 use super::fetch::Fetch;
+use super::incoming::Incoming;
 use super::load_store::{self, Done, LoadStore, Operation, Path};
 use super::outgoing::{Outgoing, is_code};
 use super::policy::{Choice, Policies, Program};
@@ -16,7 +17,7 @@ use super::warp::{Owner, Ready, State, WarpSlot};
 use super::watch::{Watch, Watcher};
 use crate::Config;
 use crate::counters::Counters;
-use crate::ports::{CtaEnd, CtaStart, Request, RequestKind, Response, merge};
+use crate::ports::{CtaEnd, CtaStart, Request, RequestKind, Response};
 use crate::progress::Progress;
 use crate::server::Line;
 use crate::stall::{Stall, StallCycles, StallTable};
@@ -98,8 +99,10 @@ pub struct Sm {
     pub(super) first_slot: u64,
     /// Cycles after which an answer of the GPC can be here at the earliest.
     nearest: u64,
-    /// Cycles after which what one sub-core does can matter to another.
+    /// Cycles after which what one sub-core does can matter to another, in the program that runs.
     lookahead: u64,
+    /// Cycles from the end of a CTA to the start of the next one at least.
+    gap: u64,
     pub(super) subs: Vec<SubCore>,
     /// When each of them has its next turn, while the SM runs.
     nexts: Vec<u64>,
@@ -127,7 +130,7 @@ pub struct Sm {
     pub log: Log,
     pub failure: Option<Failure>,
     /// What came in, by cycle.
-    pub(super) inbox: VecDeque<Response>,
+    pub(super) inbox: Incoming,
     /// Who waits for the answers of this turn.
     pub(super) expected: Vec<Owner>,
     starts: VecDeque<CtaStart>,
@@ -164,8 +167,8 @@ impl Sm {
             sms: config.sms(),
             first_slot: u64::from(id.0) * u64::from(spec.warps),
             nearest: config.nearest_answer().into(),
-            // Warps of different sub-cores meet at barriers.
-            lookahead: u64::from(spec.latency.barrier.max(1)),
+            lookahead: 1,
+            gap: u64::from((config.distribution.start_latency + config.distribution.end_latency).max(1)),
             nexts: vec![u64::MAX; sub_cores as usize],
             subs: (0..sub_cores).map(|n| SubCore::new(&spec, n)).collect(),
             policies: Policies::new(&spec, false),
@@ -187,7 +190,7 @@ impl Sm {
             ends: Vec::new(),
             log: Log::default(),
             failure: None,
-            inbox: VecDeque::new(),
+            inbox: Incoming::default(),
             expected: Vec::new(),
             starts: VecDeque::new(),
             retry: Vec::new(),
@@ -218,6 +221,11 @@ impl Sm {
 
     /// Prepares for a launch: counters at zero, first-level caches as the driver leaves them.
     pub fn begin_launch(&mut self, code: &Code, code_base: u64, constant_base: u64, shared_split: u32) {
+        // Warps of different sub-cores meet at barriers; else they only share what happens in the order of cycles, and the
+        // CTA that comes when theirs has ended.
+        let meets = code.timings().iter().any(|t| t.kind == Kind::Barrier);
+        self.lookahead =
+            if meets { u64::from(self.spec.latency.barrier.max(1)).min(self.gap) } else { self.gap };
         self.counters = Counters::default();
         self.issued_by_class = [0; CLASSES];
         self.stalls.reset(code.len());
@@ -253,18 +261,15 @@ impl Sm {
 
     /// An answer; answers come in the order of their cycles within one exchange.
     pub fn deliver(&mut self, responses: &mut Vec<Response>) {
-        if responses.is_empty() {
-            return;
+        if !responses.is_empty() {
+            self.inbox.put(responses);
+            self.next = self.next.min(self.next_arrival());
         }
-        // Often all are later than what is here.
-        let old = self.inbox.len();
-        let sorted = self.inbox.back().is_none_or(|b| b.at <= responses[0].at);
-        self.inbox.extend(responses.iter());
-        if !sorted {
-            merge(self.inbox.make_contiguous(), old, responses);
-        }
-        responses.clear();
-        self.next = self.next.min(self.inbox[0].at.0);
+    }
+
+    /// Answers will be delivered, the first of them for this cycle.
+    pub fn announce(&mut self, first: Cycle) {
+        self.next = self.next.min(first.0);
     }
 
     /// A CTA to start.

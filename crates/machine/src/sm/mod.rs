@@ -6,6 +6,7 @@ pub mod constants;
 pub mod core;
 mod ctas;
 pub mod fetch;
+mod incoming;
 mod issue;
 pub mod load_store;
 mod look_ahead;
