@@ -3,9 +3,10 @@
 use crate::{End, render, show};
 use driver::launch_file::LaunchFile;
 use driver::run::{RunError, Session};
-use driver::{Config, LaunchOptions, LaunchStats, Timing};
+use driver::{Capture, Config, LaunchOptions, LaunchStats, Sampling, Timing};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
+use std::cell::RefCell;
 use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,6 +14,11 @@ use std::time::{Duration, Instant};
 
 /// Set by Ctrl-C.
 static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Whether somebody wants launches to end.
+pub fn stop() -> &'static AtomicBool {
+    &STOP
+}
 
 /// Lets Ctrl-C end launches; a second one ends the command.
 pub fn stop_on_ctrl_c() {
@@ -35,17 +41,21 @@ pub struct Launching<'a> {
     pub config: Option<&'a Config>,
     /// Collects what a profile shows.
     pub detail: bool,
+    /// Lets trace cells collect samples.
+    pub sampling: Option<&'a Sampling>,
+    /// Keeps the calls, for a replay.
+    pub capture: Option<&'a RefCell<Capture<'a>>>,
     /// What the kernel prints goes to `printed`, not to the terminal.
     pub json: bool,
     pub printed: &'a Mutex<Vec<u8>>,
 }
 
-impl Launching<'_> {
+impl<'a> Launching<'a> {
     /// Runs one launch with a progress bar; what it did and the seconds it took.
     pub fn run(
         &self,
         file: &LaunchFile,
-        session: &Session<'_>,
+        session: &'a Session<'_>,
         number: usize,
     ) -> Result<(LaunchStats, f64), End> {
         let spec = &file.launches[number];
@@ -56,9 +66,10 @@ impl Launching<'_> {
             cycles: self.config.map(|_| AtomicU64::new(0)),
         };
         let bar = Mutex::new(None::<ProgressBar>);
+        let (json, printed) = (self.json, self.printed);
         let print = |bytes: &[u8]| {
-            if self.json {
-                if let Ok(mut printed) = self.printed.lock() {
+            if json {
+                if let Ok(mut printed) = printed.lock() {
                     printed.extend_from_slice(bytes);
                 }
                 return;
@@ -83,6 +94,7 @@ impl Launching<'_> {
                 config,
                 cold: self.cold,
                 detail: self.detail,
+                sampling: self.sampling,
                 cycles: progress.cycles.as_ref(),
                 progress: None,
             }),
@@ -93,7 +105,10 @@ impl Launching<'_> {
             if std::io::stderr().is_terminal() {
                 scope.spawn(|| progress.show(&finished, &bar));
             }
-            let outcome = session.launch(number, &options);
+            let outcome = match self.capture {
+                Some(capture) => session.launch_captured(&mut capture.borrow_mut(), number, &options),
+                None => session.launch(number, &options),
+            };
             if let Ok(mut flag) = finished.0.lock() {
                 *flag = true;
             }

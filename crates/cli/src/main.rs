@@ -11,6 +11,7 @@ mod profile;
 mod render;
 mod report;
 mod run;
+mod sampling;
 mod schedulers;
 mod show;
 

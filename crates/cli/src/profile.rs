@@ -1,11 +1,13 @@
 //! `warploom profile`: where the time of every warp went, line by line, in the terminal and in files for other tools.
 
 use crate::launching::{self, Launching};
-use crate::{End, render};
+use crate::{End, render, sampling};
 use driver::launch_file::LaunchFile;
+use driver::machine::sm::trace_cell::Drain;
 use driver::run::Session;
-use driver::{CompileOptions, Problem, Problems, files};
+use driver::{Capture, CompileOptions, LaunchOptions, Problem, Problems, Sampled, Timing, files};
 use serde_json::json;
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use trace::export::text::Style;
@@ -63,14 +65,20 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     max_instructions: Option<u64>,
     #[command(flatten)]
+    sampling: sampling::Options,
+    #[command(flatten)]
     compile: crate::compile::Options,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), End> {
     let before = arguments.compare.as_deref().map(read_trace).transpose()?.unwrap_or_default();
     let bytes = files::read(&arguments.file, files::MAX_PROGRAM)?;
-    let profiles = if file::is_trace(&bytes) { read_trace(&arguments.file)? } else { measure(arguments)? };
-    write_files(arguments, &profiles, &before)?;
+    let mut records = Vec::new();
+    let profiles = match file::is_trace(&bytes) {
+        true => read_trace(&arguments.file)?,
+        false => measure(arguments, &mut records)?,
+    };
+    write_files(arguments, &profiles, &before, &records)?;
     print(arguments, &profiles, &before);
     Ok(())
 }
@@ -85,26 +93,61 @@ fn read_trace(path: &Path) -> Result<Vec<Profile>, Problems> {
     Ok(launches.into_iter().map(|l| l.profile).collect())
 }
 
-/// Runs the launches of a file.
-fn measure(arguments: &Arguments) -> Result<Vec<Profile>, End> {
+/// Runs the launches of a file; `records` are the trace cells' of each.
+fn measure(arguments: &Arguments, records: &mut Vec<Vec<Sampled>>) -> Result<Vec<Profile>, End> {
     let file = LaunchFile::load(&arguments.file)?;
     let config = driver::config::load(&arguments.config)?;
     let session = Session::new(&file, &CompileOptions::from(arguments.compile))?;
     launching::stop_on_ctrl_c();
     let printed = Mutex::new(Vec::new());
+    let sampling = arguments.sampling.sampling()?;
+    let capture = match &sampling {
+        Some(_) => {
+            Some(RefCell::new(Capture::begin(session.device()).map_err(|e| Problem::new(e.to_string()))?))
+        }
+        None => None,
+    };
     let launching = Launching {
         threads: arguments.threads,
         max_instructions: arguments.max_instructions,
         cold: arguments.cold,
         config: Some(&config),
         detail: true,
+        // Samples that slow the program down are taken in a run of their own.
+        sampling: sampling.as_ref().filter(|s| s.settings.drain != Drain::LoadStore),
+        capture: capture.as_ref(),
         json: arguments.json || arguments.csv,
         printed: &printed,
     };
-    let mut profiles = Vec::new();
+    let mut launches = Vec::new();
     for number in 0..file.launches.len() {
-        let (stats, _) = launching.run(&file, &session, number)?;
-        profiles.extend(session.profile(number, &config, &stats, &arguments.source));
+        launches.push(launching.run(&file, &session, number)?.0);
+    }
+    let mut profiles: Vec<Profile> = launches
+        .iter()
+        .enumerate()
+        .filter_map(|(n, stats)| session.profile(n, &config, stats, &arguments.source))
+        .collect();
+    if let (Some(sampling), Some(capture)) = (&sampling, &capture) {
+        let options = LaunchOptions {
+            threads: arguments.threads,
+            cancel: Some(launching::stop()),
+            timing: Some(Timing {
+                config: &config,
+                cold: arguments.cold,
+                detail: false,
+                sampling: None,
+                cycles: None,
+                progress: None,
+            }),
+            ..LaunchOptions::default()
+        };
+        let found = arguments.sampling.collect(sampling, &capture.borrow(), &launches, &options)?;
+        for (p, (n, (runs, extra))) in profiles.iter_mut().zip(found.into_iter().enumerate()) {
+            let instructions = session.module(n).map_or(0, |m| m.image().code.len());
+            p.samples = Some(driver::profile::samples(sampling::words(sampling), instructions, &runs, extra));
+            records.push(runs);
+        }
     }
     Ok(profiles)
 }
@@ -128,7 +171,12 @@ fn chosen<'p>(arguments: &Arguments, profiles: &'p [Profile]) -> Result<&'p Prof
     })
 }
 
-fn write_files(arguments: &Arguments, profiles: &[Profile], before: &[Profile]) -> Result<(), Problems> {
+fn write_files(
+    arguments: &Arguments,
+    profiles: &[Profile],
+    before: &[Profile],
+    records: &[Vec<Sampled>],
+) -> Result<(), Problems> {
     let quiet = arguments.json || arguments.csv;
     let put = |path: &Path, bytes: &[u8], what: &str| -> Result<(), Problems> {
         files::write(path, |to| to.write_all(bytes))?;
@@ -155,8 +203,9 @@ fn write_files(arguments: &Arguments, profiles: &[Profile], before: &[Profile]) 
     }
     if let Some(path) = &arguments.trace {
         let mut recorder = file::Recorder::new();
-        for p in profiles {
+        for (n, p) in profiles.iter().enumerate() {
             recorder.profile(p).map_err(|e| Problem::new(e.to_string()))?;
+            records.get(n).into_iter().flatten().for_each(|r| recorder.records(r.form, &r.bytes));
         }
         put(path, &recorder.finish(), "trace")?;
     }

@@ -71,6 +71,8 @@ pub fn run(arguments: &Arguments) -> Result<(), End> {
             cold: arguments.cold,
             config: config.as_ref(),
             detail: false,
+            sampling: None,
+            capture: None,
             json: arguments.json,
             printed: &printed,
         };

@@ -140,3 +140,30 @@ fn mistakes_are_explained() {
         assert!(err.contains(part) && !err.contains("panicked"), "`{part}` is not in:\n{err}");
     }
 }
+
+#[test]
+fn samples_beside_the_exact_profile() {
+    let folder = Folder::new("samples");
+    let matmul = example("matmul/matmul.toml");
+    let trace = folder.path("s.wltr");
+    let tiny = ["--config", "tiny", "--sample", "50"];
+    let run = |more: &[&str]| profile(&[&[matmul.as_str()], &tiny[..], more].concat());
+    let (status, out, err) = run(&["--samples", "100000", "--trace", &trace]);
+    assert_eq!(status, Some(0), "{err}");
+    let line = out.lines().find(|l| l.contains(" samples, every 50 cycles, 0 lost")).expect("a line");
+    assert!(line.ends_with("+0 cycles"), "{line}");
+    let launches = trace::file::read(&folder.read("s.wltr")).expect("a trace");
+    let samples = launches[0].profile.samples.as_ref().expect("samples");
+    assert_eq!(samples.records, launches[0].records.len() as u64);
+    assert!(samples.records >= 100_000 && samples.passes > 1, "{} in {}", samples.records, samples.passes);
+    // Records on their way through the load-store units slow the program down.
+    let (_, out, _) = run(&["--sample-path", "load-store"]);
+    let line = out.lines().find(|l| l.contains(" samples, ")).expect("a line");
+    assert!(!line.ends_with("+0 cycles"), "{line}");
+    let (_, out, _) = run(&["--sample-by", "barriers", "--sample-in-turn"]);
+    assert!(out.contains("every 50 barriers, one warp in turn"), "{out}");
+    for wrong in [["--sample-sms", "x"], ["--sample-ctas", "5-1"], ["--sample-cycles", "1,2"]] {
+        let (status, _, err) = run(&wrong);
+        assert!(status == Some(2) && err.contains(wrong[0]), "{err}");
+    }
+}

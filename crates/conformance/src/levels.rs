@@ -69,6 +69,7 @@ pub fn run_on(text: &str, how: &CompileOptions, config: Option<&Config>) -> Resu
             config,
             cold: false,
             detail: false,
+            sampling: None,
             cycles: None,
             progress: None,
         }),

@@ -9,6 +9,7 @@
 //! | [`micro`] | microbenchmarks whose values on a real GPU are known |
 //! | [`timed_bench`] | how fast the timed machine runs |
 //! | [`scheduling`] | the page on warp scheduling |
+//! | [`watch_bench`] | what profiles and samples cost the host |
 //! | [`docs`] | the pages made of all that |
 //! | [`bench`] | functional rates beside a bare loop ([`bare_loop`]) |
 //! | [`code`] | our code beside NVIDIA's: executed instructions, registers, mix |
@@ -36,3 +37,4 @@ pub mod timed_bench;
 pub mod timing;
 pub mod truth;
 pub mod vectors;
+pub mod watch_bench;

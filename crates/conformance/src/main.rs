@@ -163,7 +163,10 @@ enum Command {
         /// Measure the timed machine.
         #[arg(long)]
         timed: bool,
-        /// With --timed: the machine.
+        /// Measure what profiles and samples cost the host.
+        #[arg(long, conflicts_with = "timed")]
+        watched: bool,
+        /// With --timed and --watched: the machine.
         #[arg(long, default_value = "h200")]
         config: String,
         /// Measure every kernel, not only those with a target.
@@ -236,6 +239,9 @@ fn main() -> ExitCode {
         Command::Random { count, first, json, .. } => run_random(first, count, json),
         Command::Bench { directory, timed: true, config, all, filter, repetitions, json, .. } => {
             run_timed_bench(directory, config, all, filter, repetitions, json)
+        }
+        Command::Bench { directory, watched: true, config, filter, repetitions, json, .. } => {
+            timed_commands::watch_bench(&directory, config, filter.as_deref(), repetitions, json)
         }
         Command::Bench { directory, all, filter, level, repetitions, json, .. } => {
             run_bench(directory, all, filter, level, repetitions, json)

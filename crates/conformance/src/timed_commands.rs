@@ -2,6 +2,7 @@
 //! `scheduling`.
 
 use conformance::kernels::{self, Kernel, Outcome};
+use conformance::watch_bench;
 use conformance::{counters, docs, micro, profile, scheduling, stalls, timed, timed_bench, timing};
 use machine::Config;
 use serde_json::{Value, json};
@@ -232,6 +233,32 @@ pub fn measure_speed(
         report.alone.push(timed_bench::alone(kernel, config, &small, repetitions)?);
     }
     Ok(report)
+}
+
+/// What watching costs.
+pub fn watch_bench(
+    directory: &Path,
+    config: String,
+    filter: Option<&str>,
+    repetitions: u32,
+    json: bool,
+) -> Result<bool, String> {
+    let config = Machine { config, threads: 1 }.load()?;
+    let (mut list, _) = kernels::load(directory)?;
+    list.retain(|k| watch_bench::KERNELS.contains(&k.name.as_str()));
+    list.retain(|k| filter.is_none_or(|part| k.name.contains(part)));
+    let mut rows = Vec::new();
+    for kernel in &list {
+        let row = watch_bench::measure(kernel, &config, repetitions)?;
+        if !json {
+            println!("{}", row.line());
+        }
+        rows.push(row);
+    }
+    if json {
+        println!("{:#}", json!(rows.iter().map(watch_bench::Row::json).collect::<Vec<_>>()));
+    }
+    Ok(rows.iter().all(watch_bench::Row::is_met))
 }
 
 /// Prints the seconds of a kernel's timed run: what a second process of the benchmark does.

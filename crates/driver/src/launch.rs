@@ -1,7 +1,7 @@
 //! What a launch is asked for, what it tells, and how it can end early.
 
 use crate::limits::Refusal;
-use crate::timing::Timing;
+use crate::timing::{Sampled, Timing};
 use isa::Image;
 use machine::Report;
 use simt::{Access, Fault, FaultKind};
@@ -54,6 +54,8 @@ pub struct LaunchStats {
     pub report: Option<Box<Report>>,
     /// Where a profile was asked for: what the report's numbers are made of.
     pub detail: Option<Box<trace::profile::Detail>>,
+    /// What trace cells collected, where they were asked to.
+    pub sampled: Option<Box<Sampled>>,
     /// How evenly warps progressed, where that was asked for.
     pub progress: Option<machine::progress::Progress>,
 }

@@ -24,6 +24,7 @@
 //! | [`chart`] | charts as SVG and PNG |
 //! | [`schedulers`] | a launch file under several schedulers |
 //! | [`element`], [`init`], [`npy`], [`picture`], [`digest`] | element types, buffer contents, and results as files and summaries |
+//! | [`replay`] | the calls of a program, run again from the state that they began in |
 //! | [`profile`] | a timed launch joined with its program, PTX and source |
 //! | [`problem`], [`files`] | what is wrong with an input; reading files with limits |
 //!
@@ -45,6 +46,7 @@ pub mod npy;
 pub mod picture;
 pub mod problem;
 pub mod profile;
+pub mod replay;
 pub mod run;
 pub mod schedulers;
 pub mod timing;
@@ -57,7 +59,8 @@ pub use launch_file::LaunchFile;
 pub use machine::{self, Config, Report};
 pub use module::Module;
 pub use problem::{Problem, Problems, Source};
+pub use replay::Capture;
 pub use run::{RunError, Session};
 pub use simt::memory::keep_freed_memory;
-pub use timing::Timing;
+pub use timing::{Sampled, Sampling, Timing};
 pub use trace;

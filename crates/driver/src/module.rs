@@ -87,6 +87,7 @@ impl Module {
                 ctas: stats.ctas,
                 report: None,
                 detail: None,
+                sampled: None,
                 progress: None,
             }),
             Err(simt::LaunchError::Fault(fault)) => {

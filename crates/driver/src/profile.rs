@@ -3,11 +3,12 @@
 use crate::files::{self, MAX_TEXT};
 use crate::launch::Dim;
 use crate::module::Module;
+use crate::timing::Sampled;
 use machine::distribution::Limiter;
 use machine::{Config, Report};
 use std::path::{Path, PathBuf};
 use trace::correlate;
-use trace::profile::{Detail, Launch, Machine, Profile, Text};
+use trace::profile::{Detail, Launch, Machine, Profile, Samples, Text};
 
 /// Where the texts of a program are looked for.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +28,22 @@ impl Sources {
             .chain(self.folders.iter().filter_map(|f| Some(f.join(path.file_name()?))));
         let mut texts = candidates.filter(|p| p.is_file()).filter_map(|p| files::read(&p, MAX_TEXT).ok());
         texts.next().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// The samples of one or more runs of a launch, counted by instruction.
+pub fn samples(mode: String, instructions: usize, runs: &[Sampled], extra_cycles: i64) -> Samples {
+    let form = runs.first().map_or_else(Default::default, |r| r.form);
+    let records = runs.iter().flat_map(|r| trace::record::read_all(r.form, &r.bytes));
+    let (counts, strangers) = correlate::count(records, instructions);
+    Samples {
+        mode,
+        form,
+        records: runs.iter().map(|r| r.records).sum::<u64>() - strangers,
+        lost: runs.iter().map(|r| r.lost).sum(),
+        passes: runs.len() as u32,
+        extra_cycles,
+        counts,
     }
 }
 

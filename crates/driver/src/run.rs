@@ -9,6 +9,7 @@ use crate::launch_file::{Arg, Launch, LaunchFile};
 use crate::limits::{Part, Refusal};
 use crate::module::Module;
 use crate::problem::{Problem, Problems, Source};
+use crate::replay::Capture;
 use simt::MemoryError;
 use std::path::PathBuf;
 
@@ -154,6 +155,26 @@ impl<'f> Session<'f> {
 
     /// Runs one launch of the file.
     pub fn launch(&self, number: usize, options: &LaunchOptions<'_>) -> Result<LaunchStats, RunError> {
+        self.launch_by(number, |module, entry, dim, args| {
+            module.launch(&self.device, entry, dim, args, options)
+        })
+    }
+
+    /// Runs one launch of the file as part of a capture of its device.
+    pub fn launch_captured<'s>(
+        &'s self,
+        capture: &mut Capture<'s>,
+        number: usize,
+        options: &LaunchOptions<'_>,
+    ) -> Result<LaunchStats, RunError> {
+        self.launch_by(number, |module, entry, dim, args| capture.launch(module, entry, dim, args, options))
+    }
+
+    fn launch_by<'s>(
+        &'s self,
+        number: usize,
+        run: impl FnOnce(&'s Module, &str, Dim, &[&[u8]]) -> Result<LaunchStats, LaunchError>,
+    ) -> Result<LaunchStats, RunError> {
         let launch = &self.file.launches[number];
         let (_, program, module) = &self.programs[self.program_of[number]];
         let pointers: Vec<[u8; 8]> = self.addresses.iter().map(|a| a.to_le_bytes()).collect();
@@ -166,7 +187,7 @@ impl<'f> Session<'f> {
             })
             .collect();
         let dim = Dim { grid: launch.grid, block: launch.block, shared_bytes: launch.shared_bytes };
-        module.launch(&self.device, &launch.entry, dim, &args, options).map_err(|error| match error {
+        run(module, &launch.entry, dim, &args).map_err(|error| match error {
             LaunchError::Refused(refusal) => RunError::Input(self.refused(launch, refusal).into()),
             error => RunError::Launch { error, program: program.clone() },
         })

@@ -128,7 +128,14 @@ fn one(c: &Comparison<'_>, name: &str, config: &Config) -> Result<Outcome, RunEr
     let options = LaunchOptions {
         threads: 1,
         cancel: c.cancel,
-        timing: Some(Timing { config, cold: true, detail: false, cycles: None, progress: Some(INTERVAL) }),
+        timing: Some(Timing {
+            config,
+            cold: true,
+            detail: false,
+            sampling: None,
+            cycles: None,
+            progress: Some(INTERVAL),
+        }),
         ..LaunchOptions::default()
     };
     for number in 0..c.file.launches.len() {

@@ -6,9 +6,38 @@ use crate::limits::{Part, Refusal};
 use crate::module::Module;
 use machine::ppu::{Ppu, RunOptions, Stopped};
 use machine::report::Shape;
+use machine::sm::trace_cell::{RegisterError, Settings, registers};
 use machine::{Config, Report};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
+use trace::record::Form;
+
+/// What trace cells collect of a launch.
+#[derive(Clone, Debug)]
+pub struct Sampling {
+    /// What the registers of the cells are set to; the event buffer is the driver's.
+    pub settings: Settings,
+    /// Bytes of the event buffer.
+    pub buffer_bytes: u64,
+}
+
+/// Bytes of an event buffer, unless said otherwise.
+pub const EVENT_BUFFER: u64 = 256 << 20;
+
+impl Default for Sampling {
+    fn default() -> Sampling {
+        Sampling { settings: Settings::default(), buffer_bytes: EVENT_BUFFER }
+    }
+}
+
+/// What trace cells collected: records as they lay in the event buffer.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Sampled {
+    pub form: Form,
+    pub bytes: Vec<u8>,
+    pub records: u64,
+    pub lost: u64,
+}
 
 /// How to time a launch.
 #[derive(Clone, Copy)]
@@ -19,6 +48,8 @@ pub struct Timing<'a> {
     pub cold: bool,
     /// Collects what a profile shows; cycles and results stay the same.
     pub detail: bool,
+    /// Lets trace cells collect samples.
+    pub sampling: Option<&'a Sampling>,
     /// Told the simulated cycles so far.
     pub cycles: Option<&'a AtomicU64>,
     /// Cycles between samples of how evenly the warps of CTAs progress; none are made where `None`.
@@ -55,6 +86,18 @@ impl Machine {
         self.written.push_back((address, bytes));
     }
 
+    /// Starts anew: gives up the machine; what the host wrote before there was one.
+    pub(crate) fn restart(&mut self) -> Vec<(u64, u64)> {
+        self.ppu = None;
+        self.written.iter().copied().collect()
+    }
+
+    /// Goes back to a state without a machine in which the host had written this.
+    pub(crate) fn go_back(&mut self, written: &[(u64, u64)]) {
+        self.ppu = None;
+        self.written = written.iter().copied().collect();
+    }
+
     /// The machine of a configuration: the one there is, or a new one.
     fn ppu(&mut self, config: &Config) -> Ppu {
         match self.ppu.take() {
@@ -66,6 +109,24 @@ impl Machine {
             }
         }
     }
+}
+
+/// Turns the trace cells off, and takes what they left in the event buffer.
+fn collect(
+    ppu: &mut Ppu,
+    device: &Device,
+    sampling: &Sampling,
+    buffer: u64,
+) -> Result<Sampled, simt::MemoryError> {
+    // The control register can always be cleared.
+    let _ = ppu.write_trace_register(registers::CONTROL, 0);
+    let (records, lost) =
+        (ppu.trace_registers().wide(registers::RECORDS), ppu.trace_registers().wide(registers::LOST));
+    let form = sampling.settings.form;
+    let mut bytes = vec![0; (records * form.bytes() as u64).min(sampling.buffer_bytes) as usize];
+    device.memory().read(buffer, &mut bytes)?;
+    device.memory().free(buffer)?;
+    Ok(Sampled { form, bytes, records, lost })
 }
 
 impl Module {
@@ -97,13 +158,32 @@ impl Module {
             progress: timing.progress,
             record_choices: false,
             print: options.print,
+            detail: timing.detail,
         };
         let mut machine = device.machine();
         let mut ppu = machine.ppu(timing.config);
         if timing.cold {
             ppu.flush();
         }
-        match ppu.launch(&launch, self.image(), device.memory(), &run) {
+        let no_room = |e: simt::MemoryError| LaunchError::Engine(format!("no event buffer: {e}"));
+        let buffer = timing.sampling.map(|s| device.memory().alloc_top(s.buffer_bytes)).transpose();
+        let buffer = buffer.map_err(no_room)?;
+        if let (Some(sampling), Some(buffer)) = (timing.sampling, buffer) {
+            let settings =
+                Settings { buffer, buffer_bytes: sampling.buffer_bytes, ..sampling.settings.clone() };
+            for (offset, value) in settings.words() {
+                let refused = |e: RegisterError| LaunchError::Engine(e.to_string());
+                ppu.write_trace_register(offset, value).map_err(refused)?;
+            }
+        }
+        let outcome = ppu.launch(&launch, self.image(), device.memory(), &run);
+        let sampled = match (timing.sampling, buffer) {
+            (Some(sampling), Some(buffer)) => {
+                Some(Box::new(collect(&mut ppu, device, sampling, buffer).map_err(no_room)?))
+            }
+            _ => None,
+        };
+        match outcome {
             Ok(timed) => {
                 machine.ppu = Some(ppu);
                 let shape = Shape {
@@ -125,7 +205,8 @@ impl Module {
                     thread_instructions: report.counters.thread_instructions,
                     ctas: launch.ctas(),
                     report: Some(Box::new(report)),
-                    detail: None,
+                    detail: timed.detail,
+                    sampled,
                     progress: timed.progress,
                 })
             }

@@ -72,7 +72,7 @@ fn result((device, _, data): &(Device, Module, u64)) -> Vec<u8> {
 fn timed(config: &Config, cold: bool) -> LaunchOptions<'_> {
     LaunchOptions {
         threads: 1,
-        timing: Some(Timing { config, cold, detail: false, cycles: None, progress: None }),
+        timing: Some(Timing { config, cold, detail: false, sampling: None, cycles: None, progress: None }),
         ..LaunchOptions::default()
     }
 }
@@ -139,6 +139,7 @@ fn limits_cancelling_and_faults_end_a_launch_and_the_next_one_runs() {
             config: &config,
             cold: false,
             detail: false,
+            sampling: None,
             cycles: Some(&cycles),
             progress: None,
         }),

@@ -13,6 +13,7 @@
 //! | [`ppu`] | a whole processor, running launches |
 //! | [`units`], [`ports`] | time, places; what travels between blocks |
 //! | [`server`], [`workers`] | contention in virtual time; host threads |
+//! | [`sm::watch`], [`sm::trace_cell`] | who watches warps: for profiles, and as hardware would |
 //! | [`stall`], [`counters`], [`report`] | why warps wait; what is counted; what users are told |
 //!
 //! # Time
@@ -34,6 +35,7 @@ pub mod host;
 pub mod io;
 pub mod l2;
 pub mod memory;
+mod observe;
 pub mod ports;
 pub mod ppu;
 pub mod progress;

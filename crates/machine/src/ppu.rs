@@ -6,10 +6,13 @@ use crate::counters::Counters;
 use crate::distribution::{Needs, Occupancy};
 use crate::front::Front;
 use crate::memory;
+use crate::observe::{self, Traffic};
 use crate::ports::{CtaEnd, CtaStart, Request, Response};
 use crate::progress::Progress;
 use crate::sm::code::Code;
 use crate::sm::policy::{Choice, Program};
+use crate::sm::trace_cell::{RegisterError, Registers};
+use crate::sm::watch::Watcher;
 use crate::sm::{Context, Failure, Sm, Work};
 use crate::stall::{STALLS, StallCycles};
 use crate::units::{Cycle, SmId};
@@ -19,6 +22,7 @@ use simt::{Launch, Memory, Whereabouts};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use trace::profile::Detail;
 
 /// Where code, constants and local memory lie as caches see them: above all addresses that programs have.
 const CODE_BASE: u64 = 1 << 52;
@@ -51,6 +55,8 @@ pub struct RunOptions<'a> {
     pub record_choices: bool,
     /// Takes what the kernel prints, in the order of CTAs.
     pub print: Option<&'a (dyn Fn(&[u8]) + Sync)>,
+    /// Keeps what a profile shows; cycles and results stay the same.
+    pub detail: bool,
 }
 
 /// What a launch did.
@@ -62,6 +68,8 @@ pub struct Timed {
     /// Warp-cycles by reason, for every instruction.
     pub stalls: Vec<StallCycles>,
     pub occupancy: Occupancy,
+    /// Where it was asked for.
+    pub detail: Option<Box<Detail>>,
     /// How evenly warps progressed, where it was asked for.
     pub progress: Option<Progress>,
     /// Choices of the schedulers of each SM, where they were asked for.
@@ -86,6 +94,16 @@ pub enum Stopped {
 struct Part<'l> {
     sm: Sm,
     work: Work<'l>,
+    /// Requests of its turn, and answers for the next one: moved by whoever runs the SM.
+    requests: Vec<Request>,
+    answers: Vec<Response>,
+}
+
+impl Part<'_> {
+    /// The SM does nothing, and nothing of it is under way.
+    fn is_quiet(&self) -> bool {
+        self.sm.is_idle() && self.answers.is_empty() && self.sm.next_request().is_none()
+    }
 }
 
 /// A processor, from the push buffer to DRAM. Its caches stay as launches leave them.
@@ -100,6 +118,7 @@ pub struct Ppu {
     launches: u64,
     /// What tells the programs apart that ran here; each has its own place in memory.
     programs: Vec<u64>,
+    trace_registers: Registers,
 }
 
 impl Ppu {
@@ -113,12 +132,23 @@ impl Ppu {
             next_submit: Cycle(0),
             launches: 0,
             programs: Vec::new(),
+            trace_registers: Registers::default(),
             config: Arc::new(config),
         }
     }
 
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// The host writes a register of the trace cells.
+    pub fn write_trace_register(&mut self, offset: u32, value: u32) -> Result<(), RegisterError> {
+        self.trace_registers.write(offset, value)
+    }
+
+    /// The registers of the trace cells, to be read.
+    pub fn trace_registers(&self) -> &Registers {
+        &self.trace_registers
     }
 
     /// Cold caches.
@@ -197,6 +227,7 @@ impl Ppu {
         self.memory.host_write(code_base, image.code.len() as u64 * INSTRUCTION_BYTES);
         let bank = u64::from(isa::abi::launch::PARAMS) + u64::from(function.param_bytes);
         self.memory.preload_constants(CONSTANT_BASE, bank);
+        let settings = self.trace_registers.settings();
         let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.sms.len());
         let program = Arc::new(Program::new(image, self.config.sm.scheduler.grants.accesses));
         for mut sm in self.sms.drain(..) {
@@ -204,7 +235,13 @@ impl Ppu {
             sm.watch_progress(options.progress, start);
             sm.set_program(&program);
             sm.begin_launch(&contexts[0].code, code_base, CONSTANT_BASE, shared_split);
-            parts.push(Part { sm, work: Work { contexts: contexts.clone(), ctas: Vec::new() } });
+            sm.watcher = observe::watcher(&sm, &contexts[0], start, settings.as_ref(), options.detail);
+            parts.push(Part {
+                sm,
+                work: Work { contexts: contexts.clone(), ctas: Vec::new() },
+                requests: Vec::new(),
+                answers: Vec::new(),
+            });
         }
         let sms = parts.len();
         let mut words = Vec::new();
@@ -224,6 +261,7 @@ impl Ppu {
             ends: Vec::new(),
             starts: Vec::new(),
             printed: BTreeMap::new(),
+            traffic: options.detail.then(|| Traffic::new(start)),
         };
         let outcome = match submitted {
             Ok(()) => Workers::with(options.threads.max(1), |workers| run.finish(workers, start)),
@@ -236,11 +274,14 @@ impl Ppu {
             occupancy,
             progress: None,
             choices: Vec::new(),
+            detail: None,
         };
         timed.stalls.resize(contexts[0].code.len(), [0; STALLS]);
         if let Some(print) = options.print {
             run.printed.values().for_each(|text| print(text));
         }
+        let traffic = run.traffic.take();
+        let mut watchers = Vec::new();
         for mut part in run.parts {
             if options.record_choices {
                 timed.choices.push(part.sm.take_choices());
@@ -249,11 +290,25 @@ impl Ppu {
                 timed.progress.get_or_insert_default().merge(&own);
             }
             part.sm.add_to(&mut timed.counters, &mut timed.stalls);
+            part.sm.flush_trace(true);
+            watchers.push(part.sm.watcher.take());
             self.sms.push(part.sm);
         }
         let end = outcome?;
         timed.cycles = end - start;
         self.now = end;
+        let mut watchers: Vec<Watcher> = watchers.into_iter().flatten().map(|w| *w).collect();
+        if let Some(settings) = settings {
+            let (records, lost) =
+                observe::store(&mut watchers, &settings, memory).map_err(Stopped::Refused)?;
+            self.trace_registers.report(records, lost);
+        }
+        if let Some(traffic) = traffic {
+            let mut detail = observe::detail(watchers, &contexts[0], &timed.stalls);
+            detail.code_base = code_base;
+            traffic.finish(timed.cycles, timed.counters, &mut detail.timeline);
+            timed.detail = Some(Box::new(detail));
+        }
         Ok(timed)
     }
 }
@@ -275,6 +330,8 @@ struct Run<'l, 'p> {
     starts: Vec<CtaStart>,
     /// What CTAs printed, by their numbers: the order in which it is handed over.
     printed: BTreeMap<u64, Vec<u8>>,
+    /// What memory did so far, for whoever wants a timeline of it.
+    traffic: Option<Traffic>,
 }
 
 impl Run<'_, '_> {
@@ -313,7 +370,11 @@ impl Run<'_, '_> {
             .collect();
         // With no CTA on its way to an SM, SMs may run on by themselves.
         let ahead = if self.front.next_event().is_none() { until + AHEAD } else { until };
-        workers.each(&mut due, |_, part| part.sm.run(&mut part.work, until, ahead));
+        workers.each(&mut due, |_, part| {
+            part.sm.deliver(&mut part.answers);
+            part.sm.run(&mut part.work, until, ahead);
+            part.sm.send(until, &mut part.requests);
+        });
     }
 
     /// Everything changes hands in the order (cycle, SM, sequence).
@@ -332,13 +393,20 @@ impl Run<'_, '_> {
         // Requests that leave their SM before the exchange point.
         let mut any = false;
         for (part, outbox) in self.parts.iter_mut().zip(&mut self.outboxes) {
-            any |= part.sm.send(until, outbox);
+            // Those that had no turn may have some from before.
+            if part.requests.is_empty() {
+                part.sm.send(until, &mut part.requests);
+            }
+            std::mem::swap(&mut part.requests, outbox);
+            any |= !outbox.is_empty();
         }
         if any {
             self.memory.exchange(workers, &mut self.outboxes, &mut self.inboxes, until);
             for (n, (part, inbox)) in self.parts.iter_mut().zip(&mut self.inboxes).enumerate() {
-                if !inbox.is_empty() {
-                    part.sm.deliver(inbox);
+                if let Some(first) = inbox.first() {
+                    part.sm.announce(first.at);
+                    part.sm.deliver(&mut part.answers);
+                    std::mem::swap(&mut part.answers, inbox);
                     self.is_active[n] = true;
                 }
             }
@@ -354,8 +422,14 @@ impl Run<'_, '_> {
         for (part, _) in self.parts.iter_mut().zip(&self.is_active).filter(|(_, active)| **active) {
             part.sm.act_alone(&mut part.work, until);
             part.sm.after_exchange(&mut part.work, until);
+            part.sm.flush_trace(false);
             self.ends.append(&mut part.sm.ends);
             self.printed.extend(part.sm.output.drain(..));
+        }
+        if let Some(traffic) = self.traffic.as_mut().filter(|t| t.is_due(until)) {
+            let mut counters = self.memory.counters();
+            counters.l1_sectors = self.parts.iter().map(|p| p.sm.counters.l1_sectors).sum();
+            traffic.note(until, counters);
         }
         self.distribute(until)
     }
@@ -403,12 +477,7 @@ impl Run<'_, '_> {
 
     /// No SM does anything, and nothing is under way.
     fn is_quiet(&self) -> bool {
-        self.ends.is_empty()
-            && self
-                .parts
-                .iter()
-                .zip(&self.is_active)
-                .all(|(part, a)| !a || (part.sm.is_idle() && part.sm.next_request().is_none()))
+        self.ends.is_empty() && self.parts.iter().zip(&self.is_active).all(|(part, a)| !a || part.is_quiet())
     }
 
     /// Tells whoever watches how far it is, and stops when asked to.

@@ -3,6 +3,7 @@
 use crate::profile::{Instruction, Profile};
 use crate::stall::Stall;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Something to do about a kernel.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -199,11 +200,18 @@ fn small_grid(p: &Profile, found: &mut Vec<Advice>) {
     });
 }
 
-/// The instruction where a reason takes longest, with its share of all warp-cycles.
+/// The line where a reason takes longest: its worst instruction, and the line's share of all warp-cycles.
 fn worst(p: &Profile, reason: Stall) -> Option<(&Instruction, f64)> {
-    let i = p.code.iter().max_by_key(|i| (i.stalls[reason as usize], std::cmp::Reverse(i.pc)))?;
-    let cycles = i.stalls[reason as usize];
-    (cycles > 0).then(|| (i, cycles as f64 / p.warp_cycles().max(1) as f64))
+    let mut lines: BTreeMap<String, (u64, &Instruction)> = BTreeMap::new();
+    for i in p.code.iter().filter(|i| i.stalls[reason as usize] > 0) {
+        let row = lines.entry(p.place(i)).or_insert((0, i));
+        row.0 += i.stalls[reason as usize];
+        if i.stalls[reason as usize] > row.1.stalls[reason as usize] {
+            row.1 = i;
+        }
+    }
+    let (cycles, i) = lines.into_values().max_by_key(|(n, i)| (*n, std::cmp::Reverse(i.pc)))?;
+    Some((i, cycles as f64 / p.warp_cycles().max(1) as f64))
 }
 
 /// Where the longest cause of an instruction's waits stands.

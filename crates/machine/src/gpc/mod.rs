@@ -99,14 +99,17 @@ pub struct Gpc {
     order: Vec<(u16, u32)>,
     counts: Vec<u32>,
     waiting: Vec<Waiting>,
-    /// Packets that go to memory partitions, when their answers leave there, and when they are here.
+    /// Packets that go to memory partitions, and when their answers are here.
     packets: Vec<Ask>,
-    answers: Vec<AtomicU64>,
     arrived: Vec<Cycle>,
     /// When each packet comes to its pair of slices. By pair: where each pair's begin, and their times and numbers.
     pairs: Vec<(Cycle, u32)>,
     starts: Vec<u32>,
     by_pair: Vec<(Cycle, u32)>,
+    /// When answers leave the slices, in that order: those of one pair lie together, so that host threads do not write
+    /// to one line in turn. And the place of each packet there.
+    answers: Vec<AtomicU64>,
+    places_of: Vec<u32>,
     pub counters: Counters,
 }
 
@@ -145,11 +148,12 @@ impl Gpc {
             counts: Vec::new(),
             waiting: Vec::new(),
             packets: Vec::new(),
-            answers: Vec::new(),
             arrived: Vec::new(),
             pairs: Vec::new(),
             starts: Vec::new(),
             by_pair: Vec::new(),
+            answers: Vec::new(),
+            places_of: Vec::new(),
             counters: Counters::default(),
         }
     }
@@ -323,11 +327,13 @@ impl Gpc {
         for n in 0..pairs {
             self.starts[n + 1] += self.starts[n];
         }
+        self.places_of.clear();
         self.by_pair.clear();
         self.by_pair.resize(self.pairs.len(), (Cycle(0), 0));
         for (n, &(at, pair)) in self.pairs.iter().enumerate() {
             let place = &mut self.starts[pair as usize];
             self.by_pair[*place as usize] = (at, n as u32);
+            self.places_of.push(*place);
             *place += 1;
         }
         // Each start moved to the next one's place: back again.
@@ -340,28 +346,27 @@ impl Gpc {
         self.pairs.iter().map(|&(_, pair)| pair)
     }
 
-    /// Packets of this exchange for a pair of slices: when they come there, and their numbers.
-    pub fn packets_for(&self, pair: usize) -> &[(Cycle, u32)] {
-        if self.packets.is_empty() {
-            return &[];
-        }
-        &self.by_pair[self.starts[pair] as usize..self.starts[pair + 1] as usize]
+    /// Packets of this exchange for a pair of slices: when they come there, and their places among all.
+    pub fn packets_for(&self, pair: usize) -> impl Iterator<Item = (Cycle, u32)> {
+        let places = if self.packets.is_empty() { 0..0 } else { self.starts[pair]..self.starts[pair + 1] };
+        places.map(|place| (self.by_pair[place as usize].0, place))
     }
 
-    pub fn packet(&self, n: u32) -> &Ask {
-        &self.packets[n as usize]
+    /// The packet at a place.
+    pub fn packet(&self, place: u32) -> &Ask {
+        &self.packets[self.by_pair[place as usize].1 as usize]
     }
 
-    /// Packet `n` will be looked at soon.
+    /// The packet at a place will be looked at soon.
     #[inline(always)]
-    pub fn expect(&self, n: u32) {
-        prefetch(&self.packets, n as usize);
+    pub fn expect(&self, place: u32) {
+        prefetch(&self.packets, self.by_pair[place as usize].1 as usize);
     }
 
-    /// The answer to packet `n` leaves its memory partition at `at`.
-    pub fn answer(&self, n: u32, at: Cycle) {
+    /// The answer to the packet at a place leaves its memory partition at `at`.
+    pub fn answer(&self, place: u32, at: Cycle) {
         // Threads meet before it is read.
-        self.answers[n as usize].store(at.0, Ordering::Relaxed);
+        self.answers[place as usize].store(at.0, Ordering::Relaxed);
     }
 
     /// Brings answers to the SMs, one list an SM; none before `until`. The last one's cycle. Requests are done with.
@@ -384,7 +389,8 @@ impl Gpc {
             let (tpc, place, meeting) = self.places[sm];
             let mut at = ready;
             if packet != NONE {
-                let left = Cycle(self.answers[packet as usize].load(Ordering::Relaxed));
+                let place = self.places_of[packet as usize];
+                let left = Cycle(self.answers[place as usize].load(Ordering::Relaxed));
                 let asked = self.packets[packet as usize].sectors;
                 let here = self.channels.receive(left, self.channels.answer_size(kind, asked));
                 // Packets are in the order of who waits for them.

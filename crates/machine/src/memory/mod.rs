@@ -29,7 +29,7 @@ const LOOK_AHEAD: usize = 3;
 #[derive(Debug)]
 struct Part {
     pair: Pair,
-    /// Cycle, GPC and number of each packet, in one key.
+    /// Cycle, GPC and place of each packet, in one key.
     order: Vec<u64>,
     /// It is in the list of pairs that this exchange's packets go to.
     wanted: bool,
@@ -56,12 +56,12 @@ impl Part {
         self.order.clear();
         let mut first = Cycle::NEVER;
         for gpc in gpcs {
-            for &(at, _) in gpc.packets_for(number) {
+            for (at, _) in gpc.packets_for(number) {
                 first = Cycle(first.0.min(at.0));
             }
         }
         for (g, gpc) in gpcs.iter().enumerate() {
-            for &(at, n) in gpc.packets_for(number) {
+            for (at, n) in gpc.packets_for(number) {
                 let after = (at - first).min(u64::from(u32::MAX));
                 self.order.push(after << 32 | (g as u64) << 24 | u64::from(n));
             }

@@ -89,7 +89,7 @@ impl Subject for LoneGpc {
     fn exchange(&mut self, out: &mut [Vec<Request>], into: &mut [Vec<Response>], until: Cycle) {
         self.gpc.send(out, &self.tlb, &self.map);
         for pair in 0..self.map.pairs() as usize {
-            for &(at, n) in self.gpc.packets_for(pair) {
+            for (at, n) in self.gpc.packets_for(pair) {
                 self.gpc.answer(n, at);
             }
         }

@@ -6,20 +6,25 @@
 use super::code::{CLASSES, Class, Code, Kind};
 use super::constants::Constants;
 use super::fetch::Fetch;
-use super::load_store::{self, Done, LoadStore, Path};
+use super::incoming::Incoming;
+use super::load_store::{self, Done, LoadStore, Operation, Path};
 use super::outgoing::{Outgoing, is_code};
 use super::policy::{Choice, Policies, Program};
 use super::spec::Spec;
 use super::sub_core::SubCore;
+use super::trace_cell::TraceCell;
 use super::warp::{Owner, Ready, State, WarpSlot};
+use super::watch::{Watch, Watcher};
 use crate::Config;
 use crate::counters::Counters;
-use crate::ports::{CtaEnd, CtaStart, Request, RequestKind, Response, merge};
+use crate::ports::{CtaEnd, CtaStart, Request, RequestKind, Response};
 use crate::progress::Progress;
 use crate::server::Line;
 use crate::stall::{Stall, StallCycles, StallTable};
 use crate::units::{Cycle, SmId};
+use isa::field::Cache;
 use isa::image::Image;
+use simt::Where;
 use simt::log::Log;
 use simt::resident::{Access, Resident};
 use simt::special::Time;
@@ -94,8 +99,10 @@ pub struct Sm {
     pub(super) first_slot: u64,
     /// Cycles after which an answer of the GPC can be here at the earliest.
     nearest: u64,
-    /// Cycles after which what one sub-core does can matter to another.
+    /// Cycles after which what one sub-core does can matter to another, in the program that runs.
     lookahead: u64,
+    /// Cycles from the end of a CTA to the start of the next one at least.
+    gap: u64,
     pub(super) subs: Vec<SubCore>,
     /// When each of them has its next turn, while the SM runs.
     nexts: Vec<u64>,
@@ -114,6 +121,8 @@ pub struct Sm {
     /// Warp-cycles by reason, for every instruction of the code.
     pub(super) stalls: StallTable,
     pub counters: Counters,
+    /// Who watches, if anybody does.
+    pub watcher: Option<Box<Watcher>>,
     /// Requests since the last exchange, and those from before that leave later.
     pub out: Vec<Request>,
     outgoing: Outgoing,
@@ -121,7 +130,7 @@ pub struct Sm {
     pub log: Log,
     pub failure: Option<Failure>,
     /// What came in, by cycle.
-    pub(super) inbox: VecDeque<Response>,
+    pub(super) inbox: Incoming,
     /// Who waits for the answers of this turn.
     pub(super) expected: Vec<Owner>,
     starts: VecDeque<CtaStart>,
@@ -158,8 +167,8 @@ impl Sm {
             sms: config.sms(),
             first_slot: u64::from(id.0) * u64::from(spec.warps),
             nearest: config.nearest_answer().into(),
-            // Warps of different sub-cores meet at barriers.
-            lookahead: u64::from(spec.latency.barrier.max(1)),
+            lookahead: 1,
+            gap: u64::from((config.distribution.start_latency + config.distribution.end_latency).max(1)),
             nexts: vec![u64::MAX; sub_cores as usize],
             subs: (0..sub_cores).map(|n| SubCore::new(&spec, n)).collect(),
             policies: Policies::new(&spec, false),
@@ -175,12 +184,13 @@ impl Sm {
             issued_by_class: [0; CLASSES],
             stalls: StallTable::default(),
             counters: Counters::default(),
+            watcher: None,
             out: Vec::new(),
             outgoing: Outgoing::default(),
             ends: Vec::new(),
             log: Log::default(),
             failure: None,
-            inbox: VecDeque::new(),
+            inbox: Incoming::default(),
             expected: Vec::new(),
             starts: VecDeque::new(),
             retry: Vec::new(),
@@ -200,8 +210,22 @@ impl Sm {
         }
     }
 
+    /// Warp slots and sub-cores.
+    pub fn size(&self) -> (usize, usize) {
+        (self.warps.len(), self.subs.len())
+    }
+
+    pub fn trace_spec(&self) -> &super::trace_cell::Spec {
+        &self.spec.trace_cell
+    }
+
     /// Prepares for a launch: counters at zero, first-level caches as the driver leaves them.
     pub fn begin_launch(&mut self, code: &Code, code_base: u64, constant_base: u64, shared_split: u32) {
+        // Warps of different sub-cores meet at barriers; else they only share what happens in the order of cycles, and the
+        // CTA that comes when theirs has ended.
+        let meets = code.timings().iter().any(|t| t.kind == Kind::Barrier);
+        self.lookahead =
+            if meets { u64::from(self.spec.latency.barrier.max(1)).min(self.gap) } else { self.gap };
         self.counters = Counters::default();
         self.issued_by_class = [0; CLASSES];
         self.stalls.reset(code.len());
@@ -237,18 +261,15 @@ impl Sm {
 
     /// An answer; answers come in the order of their cycles within one exchange.
     pub fn deliver(&mut self, responses: &mut Vec<Response>) {
-        if responses.is_empty() {
-            return;
+        if !responses.is_empty() {
+            self.inbox.put(responses);
+            self.next = self.next.min(self.next_arrival());
         }
-        // Often all are later than what is here.
-        let old = self.inbox.len();
-        let sorted = self.inbox.back().is_none_or(|b| b.at <= responses[0].at);
-        self.inbox.extend(responses.iter());
-        if !sorted {
-            merge(self.inbox.make_contiguous(), old, responses);
-        }
-        responses.clear();
-        self.next = self.next.min(self.inbox[0].at.0);
+    }
+
+    /// Answers will be delivered, the first of them for this cycle.
+    pub fn announce(&mut self, first: Cycle) {
+        self.next = self.next.min(first.0);
     }
 
     /// A CTA to start.
@@ -346,6 +367,9 @@ impl Sm {
             }
             if event <= now {
                 self.answers(work, now);
+                if self.drain_at() <= now {
+                    self.drain(now);
+                }
                 while self.starts.front().is_some_and(|s| s.at.0 <= now) {
                     if let Some(start) = self.starts.pop_front() {
                         self.start_cta(work, &start, now);
@@ -403,7 +427,54 @@ impl Sm {
     #[inline(always)]
     fn next_arrival(&self) -> u64 {
         let answer = self.inbox.front().map_or(u64::MAX, |r| r.at.0);
-        self.starts.front().map_or(answer, |s| answer.min(s.at.0))
+        let answer = self.starts.front().map_or(answer, |s| answer.min(s.at.0));
+        self.drain_at().min(answer)
+    }
+
+    /// The next cycle at which the trace cell stores records through the load-store unit.
+    #[inline(always)]
+    fn drain_at(&self) -> u64 {
+        let cell = self.watcher.as_ref().and_then(|w| w.cell.as_ref());
+        // Without a warp nothing is sampled.
+        cell.filter(|_| self.resident_warps > 0).map_or(u64::MAX, TraceCell::drain_at)
+    }
+
+    /// The trace cell's turn: a line of records goes the way of all stores.
+    fn drain(&mut self, now: u64) {
+        let s = (now % self.subs.len() as u64) as u32;
+        let has_room = self.load_store.room(s, Path::Global).0 <= now;
+        let cell = self.watcher.as_mut().and_then(|w| w.cell.as_mut());
+        let Some(address) = cell.and_then(|cell| cell.drain(now, has_room)) else { return };
+        let access = Access {
+            mask: u32::MAX,
+            global: u32::MAX,
+            size: 4,
+            place: Where::Consecutive(address),
+            ..Access::default()
+        };
+        let operation = Operation {
+            kind: load_store::Kind::Store,
+            access: &access,
+            cache: Cache::Default,
+            sub_core: s,
+            warp: 0,
+            owner: Owner::NOBODY.pack(),
+            registers: 1,
+            local_base: 0,
+        };
+        self.load_store.issue(Cycle(now), &operation, &mut self.out, &mut self.counters);
+        let room = self.load_store.room(s, Path::Global).0;
+        self.subs[s as usize].hold(Class::Global, now, room);
+    }
+
+    /// Records of the trace cell that are complete go on, if there are many.
+    pub fn flush_trace(&mut self, always: bool) {
+        let horizon = self.warps.iter().filter(|w| w.state != State::Empty).map(|w| w.since).min();
+        let Some(cell) = self.watcher.as_mut().and_then(|w| w.cell.as_mut()) else { return };
+        if always || cell.is_full() {
+            // Warps that start have nothing before the exchange point that they come at.
+            cell.flush(if always { u64::MAX } else { horizon.unwrap_or(u64::MAX).min(self.horizon) });
+        }
     }
 
     /// Looks, every so many cycles from `start` on, how far the warps of each CTA are.
@@ -516,6 +587,9 @@ impl Sm {
     /// A store or reduction is visible to all.
     fn acknowledge(&mut self, work: &mut Work<'_>, d: Done, now: u64) {
         let owner = Owner::unpack(d.owner);
+        if owner == Owner::NOBODY {
+            return;
+        }
         let n = owner.warp as usize;
         let warp = &mut self.warps[n];
         if warp.generation != owner.generation {
@@ -585,6 +659,9 @@ impl Sm {
         let warp = &mut self.warps[n];
         if until > warp.since {
             self.stalls.charge(warp.pc as usize, reason, until - warp.since);
+            if let Some(watcher) = &mut self.watcher {
+                watcher.wait(n as u16, warp, &[], reason, warp.since, until);
+            }
             warp.since = until;
         }
     }

@@ -71,6 +71,9 @@ impl Sm {
                 policies.add(s, bit.0.into(), number, ThreadType::Compute);
             }
             warp.pc = work.ctas[slot].resident.pc(index).unwrap_or(0);
+            if let Some(watcher) = &mut self.watcher {
+                watcher.start(n as u16, slot as u16, start.linear, c.grid_id, at);
+            }
             self.plan(work, n, now);
         }
         work.ctas[slot].warps = slots;
@@ -97,6 +100,9 @@ impl Sm {
         let interval = u64::from(self.spec.barrier_interval);
         let start = self.barrier.serve(Cycle(now), interval).0;
         let release = start + interval + u64::from(self.spec.latency.barrier);
+        if let Some(recorder) = self.watcher.as_mut().and_then(|w| w.recorder.as_mut()) {
+            recorder.arrive(n as u16);
+        }
         let warp = &mut self.warps[n];
         let cta = &mut work.ctas[warp.cta as usize];
         match cta.resident.pc(warp.index as usize) {
@@ -195,6 +201,9 @@ impl Sm {
         let warp = &mut self.warps[n];
         let gone = (now + u64::from(self.spec.latency.exit)).max(warp.stores_left).max(warp.since);
         self.charge_until(n, Stall::Drain, gone);
+        if let Some(watcher) = &mut self.watcher {
+            watcher.leave(n as u16);
+        }
         let warp = &mut self.warps[n];
         warp.state = State::Empty;
         self.resident_warps -= 1;

@@ -5,6 +5,7 @@ use super::core::{CtaSlot, Failure, Sm, Work};
 use super::fetch::Fetched;
 use super::load_store::{self, Issued, Operation, Outcome, Path};
 use super::warp::{NO_LINE, Ready, State};
+use super::watch::Watch;
 use crate::stall::Stall;
 use crate::units::Cycle;
 use isa::{Inst, Operand};
@@ -23,13 +24,19 @@ impl Sm {
         if now > warp.since {
             let mut row = self.stalls.row(pc as usize);
             let mut why = sub.why(warp, timing.class, now);
+            let mut by_policy = [0; 2];
             if let Some(policies) = &mut self.policies {
                 let (grant, window) = policies.held(s, warp.bit.0.into(), &mut why[2]);
                 row.charge(Stall::Grant, grant);
                 row.charge(Stall::Window, window);
+                by_policy = [grant, window];
             }
             row.charge_waiting(why, timing.class.throttle());
+            if let Some(watcher) = &mut self.watcher {
+                watcher.waited(n as u16, warp, s as u32, timing.class, (why, by_policy), now);
+            }
         }
+        let threads = if self.watcher.is_some() { cta.resident.active(index).count_ones() } else { 0 };
         sub.take(warp.bit, timing.class);
         warp.issued = now;
         let is_memory = timing.is_memory();
@@ -68,6 +75,12 @@ impl Sm {
         let start = sub.enter(timing.class, now);
         if let Some(policies) = &mut self.policies {
             policies.issued(sub, warp.bit, pc, (timing.class, start), now);
+        }
+        if let Some(watcher) = &mut self.watcher {
+            watcher.issue(n as u16, pc, s as u32, &timing, threads, now);
+            if !timing.is_static {
+                watcher.produces(n as u16, context.code.places(&timing).0, pc);
+            }
         }
         if is_memory {
             self.access_memory(work, s, n, &timing, now);
@@ -208,8 +221,12 @@ impl Sm {
         };
         let path = operation.path();
         let conflicts = self.counters.bank_conflicts;
+        let before = self.watcher.as_ref().map(|_| self.counters);
         let Issued { operands_read, result } =
             self.load_store.issue(Cycle(now), &operation, &mut self.out, &mut self.counters);
+        if let (Some(watcher), Some(before)) = (&mut self.watcher, &before) {
+            watcher.accessed(n as u16, reads, warp.pc, &self.access, !returns, [before, &self.counters], now);
+        }
         if let Some(policies) = &mut self.policies
             && self.counters.bank_conflicts > conflicts
         {

@@ -6,6 +6,7 @@ pub mod constants;
 pub mod core;
 mod ctas;
 pub mod fetch;
+mod incoming;
 mod issue;
 pub mod load_store;
 mod look_ahead;
@@ -16,8 +17,10 @@ mod schedule;
 mod spec;
 pub mod sub_core;
 mod tags;
+pub mod trace_cell;
 mod waits;
 mod warp;
+pub mod watch;
 
 pub use core::{Context, Failure, Sm, Work};
 pub use spec::{Latency, Pipe, Policy, Spec};

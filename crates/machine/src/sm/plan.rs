@@ -7,6 +7,7 @@ use super::fetch::{Fetch, Fetched};
 use super::sub_core::SubCore;
 use super::waits::FOR_READERS;
 use super::warp::{State, UNKNOWN, WarpSlot};
+use super::watch::Watch;
 use crate::counters::Counters;
 use crate::stall::{Stall, StallTable};
 use crate::units::Cycle;
@@ -23,14 +24,15 @@ pub(super) enum Planned {
 }
 
 /// What planning needs of an SM besides the sub-core and the warp.
-pub(super) struct Supply<'a> {
+pub(super) struct Supply<'a, W> {
     pub fetch: &'a mut Fetch,
     pub constants: &'a mut Constants,
     pub stalls: &'a mut StallTable,
     pub counters: &'a mut Counters,
+    pub watch: &'a mut W,
 }
 
-impl Supply<'_> {
+impl<W: Watch> Supply<'_, W> {
     /// Plans a warp's next instruction as far as the sub-core can by itself.
     #[inline(always)]
     pub fn plan(&mut self, sub: &mut SubCore, warp: &mut WarpSlot, code: &Code, now: u64) -> Planned {
@@ -38,6 +40,7 @@ impl Supply<'_> {
         warp.class = timing.class;
         warp.state = State::Timed;
         let pc = warp.pc as usize;
+        let slot = if W::ON { sub.slot(warp.bit) } else { 0 };
         let mut since = warp.since;
         let line = warp.pc / LINE_INSTRUCTIONS;
         if line != warp.line {
@@ -48,6 +51,7 @@ impl Supply<'_> {
             let at = ready.0.max(now);
             if at > since {
                 self.stalls.charge(pc, Stall::NoInstruction, at - since);
+                self.watch.wait(slot, warp, &[], Stall::NoInstruction, since, at);
                 since = at;
             }
         }
@@ -55,6 +59,7 @@ impl Supply<'_> {
         let at = warp.issued + u64::from(timing.wait);
         if at > since {
             self.stalls.charge(pc, Stall::Wait, at - since);
+            self.watch.wait(slot, warp, code.checks(timing), Stall::Wait, since, at);
             since = at;
         }
         if timing.is_simple {
@@ -79,6 +84,7 @@ impl Supply<'_> {
                     return Planned::Done;
                 }
                 self.stalls.charge(pc, reason, at - since);
+                self.watch.wait(slot, warp, code.checks(timing), reason, since, at);
                 since = at;
             }
         }
@@ -91,6 +97,7 @@ impl Supply<'_> {
             let at = ready.0.max(now);
             if at > since {
                 self.stalls.charge(pc, Stall::ImcMiss, at - since);
+                self.watch.wait(slot, warp, &[], Stall::ImcMiss, since, at);
                 warp.since = at;
             }
         }
@@ -102,11 +109,22 @@ impl Supply<'_> {
 impl Sm {
     /// Finds out when the warp's next instruction can issue, and why not sooner.
     pub(super) fn plan(&mut self, work: &mut Work<'_>, n: usize, now: u64) {
+        match self.watcher.take() {
+            None => self.plan_for(work, n, now, &mut ()),
+            Some(mut watcher) => {
+                self.plan_for(work, n, now, &mut *watcher);
+                self.watcher = Some(watcher);
+            }
+        }
+    }
+
+    fn plan_for<W: Watch>(&mut self, work: &mut Work<'_>, n: usize, now: u64, watch: &mut W) {
         let warp = &mut self.warps[n];
         let code = &work.contexts[warp.context as usize].code;
         let sub = &mut self.subs[warp.sub_core as usize];
         let (fetch, constants) = (&mut self.fetch, &mut self.constants);
-        let mut supply = Supply { fetch, constants, stalls: &mut self.stalls, counters: &mut self.counters };
+        let (stalls, counters) = (&mut self.stalls, &mut self.counters);
+        let mut supply = Supply { fetch, constants, stalls, counters, watch };
         loop {
             let pc = warp.pc as usize;
             match supply.plan(sub, warp, code, now) {
@@ -120,6 +138,8 @@ impl Sm {
                             warp.line = line;
                             if at.0 > warp.since {
                                 supply.stalls.charge(pc, Stall::NoInstruction, at.0 - warp.since);
+                                let reason = Stall::NoInstruction;
+                                supply.watch.wait(n as u16, warp, &[], reason, warp.since, at.0);
                                 warp.since = at.0;
                             }
                         }
@@ -137,6 +157,7 @@ impl Sm {
                         Fetched::At(at) => {
                             if at.0 > warp.since {
                                 supply.stalls.charge(pc, Stall::ImcMiss, at.0 - warp.since);
+                                supply.watch.wait(n as u16, warp, &[], Stall::ImcMiss, warp.since, at.0);
                                 warp.since = at.0;
                             }
                             sub.wait(warp.bit, warp.since, now);

@@ -8,6 +8,7 @@ use super::core::{Sm, Turn, Work};
 use super::plan::{Planned, Supply};
 use super::waits::FOR_READERS;
 use super::warp::{Ready, State, WarpSlot};
+use super::watch::Watch;
 use crate::stall::Stall;
 
 /// A warp that issues next, and the warps that could.
@@ -65,48 +66,69 @@ impl Sm {
     /// Runs a sub-core by itself up to a cycle. It stops, its next cycle as it is, in front of anything that others must
     /// see in the order of time: the warp that does it.
     fn stretch(&mut self, work: &mut Work<'_>, s: usize, limit: u64) -> Option<Chosen> {
+        match self.watcher.take() {
+            None => self.stretch_for(work, s, limit, &mut ()),
+            Some(mut watcher) => {
+                let chosen = self.stretch_for(work, s, limit, &mut *watcher);
+                self.watcher = Some(watcher);
+                chosen
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn stretch_for<W: Watch>(
+        &mut self,
+        work: &mut Work<'_>,
+        s: usize,
+        limit: u64,
+        watch: &mut W,
+    ) -> Option<Chosen> {
         let by_policy = self.policies.is_some();
         #[cfg(target_arch = "x86_64")]
         if self.counts_bits {
             // SAFETY: the host has these instructions.
             return unsafe {
                 match by_policy {
-                    false => self.stretch_with_bit_counts::<false>(work, s, limit),
-                    true => self.stretch_with_bit_counts::<true>(work, s, limit),
+                    false => self.stretch_with_bit_counts::<false, W>(work, s, limit, watch),
+                    true => self.stretch_with_bit_counts::<true, W>(work, s, limit, watch),
                 }
             };
         }
         match by_policy {
-            false => self.stretch_here::<false>(work, s, limit),
-            true => self.stretch_here::<true>(work, s, limit),
+            false => self.stretch_here::<false, W>(work, s, limit, watch),
+            true => self.stretch_here::<true, W>(work, s, limit, watch),
         }
     }
 
     /// The same with the instructions that count bits, of which the sets of warps need many.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt")]
-    fn stretch_with_bit_counts<const BY_POLICY: bool>(
+    fn stretch_with_bit_counts<const BY_POLICY: bool, W: Watch>(
         &mut self,
         work: &mut Work<'_>,
         s: usize,
         limit: u64,
+        watch: &mut W,
     ) -> Option<Chosen> {
-        self.stretch_here::<BY_POLICY>(work, s, limit)
+        self.stretch_here::<BY_POLICY, W>(work, s, limit, watch)
     }
 
     #[inline(always)]
-    fn stretch_here<const BY_POLICY: bool>(
+    fn stretch_here<const BY_POLICY: bool, W: Watch>(
         &mut self,
         work: &mut Work<'_>,
         s: usize,
         limit: u64,
+        watch: &mut W,
     ) -> Option<Chosen> {
         let mut stopped = None;
         let mut local = if BY_POLICY { self.policies.as_mut().map(|p| p.local(s)) } else { None };
         let sub = &mut self.subs[s];
         let warps = self.warps.as_mut_slice();
         let (fetch, constants) = (&mut self.fetch, &mut self.constants);
-        let mut supply = Supply { fetch, constants, stalls: &mut self.stalls, counters: &mut self.counters };
+        let (stalls, counters) = (&mut self.stalls, &mut self.counters);
+        let mut supply = Supply { fetch, constants, stalls, counters, watch };
         let (mut issued, mut seen) = (0, 0);
         while sub.next < limit {
             let now = sub.next;
@@ -150,9 +172,18 @@ impl Sm {
             let mut row = supply.stalls.row(pc as usize);
             let waited = now - warp.since;
             if waited > 0 {
-                row.charge_waiting(sub.why(warp, class, now), class.throttle());
+                let why = sub.why(warp, class, now);
+                row.charge_waiting(why, class.throttle());
+                supply.watch.waited(n, warp, sub.number, class, (why, [0; 2]), now);
             }
             row.charge(Stall::Selected, 1);
+            if W::ON {
+                let threads = match supply.watch.counts_threads() {
+                    true => work.ctas[usize::from(warp.cta)].resident.active(warp.index.into()).count_ones(),
+                    false => 0,
+                };
+                supply.watch.issue(n, pc, sub.number, timing, threads, now);
+            }
             self.issued_by_class[class as usize] += 1;
             sub.take(bit, class);
             let start = sub.enter(class, now);
@@ -164,13 +195,18 @@ impl Sm {
             if timing.kind == Kind::Branch {
                 let l = &self.spec.latency;
                 let lasts = if to == pc + 1 { l.branch_not_taken } else { l.branch };
-                warp.resolve(to, pc, now + u64::from(lasts.max(1)), supply.stalls);
+                let at = now + u64::from(lasts.max(1));
+                warp.resolve(to, pc, at, supply.stalls);
+                if at > now + 1 {
+                    supply.watch.wait(n, warp, &[], Stall::BranchResolving, now + 1, at);
+                }
             } else if !timing.is_static {
                 let (writes, _) = code.places(timing);
                 for (k, &p) in writes.iter().enumerate() {
                     let at = start + u64::from(timing.latency_of(k));
                     warp.places[p as usize].ready = Ready::at(at, timing.producer);
                 }
+                supply.watch.produces(n, writes, pc);
             }
             if supply.plan(sub, warp, code, now) != Planned::Done {
                 (sub.unplanned, sub.next) = (Some(n), now);

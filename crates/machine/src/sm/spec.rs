@@ -161,6 +161,8 @@ spec! {
             constants: super::constants::Spec,
             /// Load-store unit: queues of the sub-cores, address units, and the memory that first-level cache and shared memory split.
             load_store: super::load_store::Spec,
+            /// Trace cell: samples warps and sends records to memory, when the host asks for it.
+            trace_cell: super::trace_cell::Spec,
         }
     }
 }

@@ -175,6 +175,10 @@ pub struct Owner {
 }
 
 impl Owner {
+    /// Nobody waits: the operation is not a warp's.
+    pub const NOBODY: Owner =
+        Owner { warp: u16::MAX, generation: 0, first: 0, places: 0, producer: Producer::Fixed };
+
     #[inline(always)]
     pub fn pack(self) -> u64 {
         u64::from(self.warp)

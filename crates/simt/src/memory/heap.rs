@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 const ALIGN: u64 = 16;
 
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Heap {
     /// Free ranges: start to length.
     free: BTreeMap<u64, u64>,

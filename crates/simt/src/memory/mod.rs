@@ -10,9 +10,11 @@
 mod freed;
 mod heap;
 mod region;
+mod snapshot;
 
 pub use freed::keep_freed_memory;
 pub use heap::Heap;
+pub use snapshot::Snapshot;
 
 use isa::abi::{GLOBAL_BASE, GLOBAL_END};
 use region::Region;
@@ -125,6 +127,22 @@ impl Memory {
         let end = start.checked_add(bytes).filter(|&e| e <= end_of_region).ok_or_else(out)?;
         self.region.commit((start - GLOBAL_BASE) as usize, bytes as usize).map_err(|_| out())?;
         table.insert(place, Bounds { start, end });
+        Ok(start)
+    }
+
+    /// Allocates zeroed bytes at the highest place, so that what others allocate later gets the addresses that it would
+    /// have got without them.
+    pub fn alloc_top(&self, bytes: u64) -> Result<u64, MemoryError> {
+        let out = || MemoryError::OutOfMemory(bytes);
+        let mut table = self.write_table();
+        let end_of_region = GLOBAL_BASE + self.region.bytes() as u64;
+        let last = table.last().map_or(GLOBAL_BASE, |b| b.end + GAP);
+        let start = end_of_region.checked_sub(bytes.max(1)).ok_or_else(out)? / LARGE * LARGE;
+        if start < last || start < GLOBAL_BASE {
+            return Err(out());
+        }
+        self.region.commit((start - GLOBAL_BASE) as usize, bytes.max(1) as usize).map_err(|_| out())?;
+        table.push(Bounds { start, end: start + bytes.max(1) });
         Ok(start)
     }
 

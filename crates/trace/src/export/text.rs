@@ -104,6 +104,17 @@ pub fn view(p: &Profile, style: Style) -> String {
         thousands(p.warp_cycles()),
         thousands(p.executed()),
     );
+    if let Some(s) = &p.samples {
+        let _ = writeln!(
+            out,
+            "{} samples, {}, {} lost, in {} runs, {:+} cycles",
+            thousands(s.records),
+            s.mode,
+            thousands(s.lost),
+            s.passes,
+            s.extra_cycles
+        );
+    }
     let _ = writeln!(out, "\n{}", style.bold("Warp states"));
     let states = ranked(&p.stalls());
     let most = states.first().map_or(1, |s| s.1);

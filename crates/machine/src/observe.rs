@@ -1,0 +1,128 @@
+//! Watching a launch on all SMs: who watches, and what they saw, put together.
+
+use crate::counters::Counters;
+use crate::sm::trace_cell::{Settings, TraceCell};
+use crate::sm::watch::{self, Recorder, Watcher};
+use crate::sm::{Context, Sm};
+use crate::stall::{Stall, StallCycles};
+use crate::units::Cycle;
+use isa::Op;
+use simt::Memory;
+use trace::profile::{Cause, Detail, Link, Timeline, Work};
+
+/// The SM whose warps are watched one by one.
+const CLOSELY: u16 = 0;
+
+/// Who watches an SM during a launch, if anybody does.
+pub fn watcher(
+    sm: &Sm,
+    context: &Context<'_>,
+    start: Cycle,
+    settings: Option<&Settings>,
+    detail: bool,
+) -> Option<Box<Watcher>> {
+    let (slots, sub_cores) = sm.size();
+    let cell = settings.and_then(|s| {
+        let code = context.image.code.iter().enumerate();
+        let calls: Vec<u32> =
+            code.filter(|(_, i)| matches!(i.op, Op::Call | Op::Callx)).map(|(n, _)| n as u32).collect();
+        TraceCell::new(sm.id.0, sm.trace_spec(), s, slots, start.0, &calls)
+    });
+    let recorder = detail.then(|| {
+        let (places, instructions) = (context.code.scoreboard, context.code.len());
+        Recorder::new(sm.id.0, start.0, slots, sub_cores, places, instructions, sm.id.0 == CLOSELY)
+    });
+    (cell.is_some() || recorder.is_some()).then(|| Box::new(Watcher { cell, recorder }))
+}
+
+/// Writes the records of all SMs to the event buffer, SM after SM; how many there are, and how many were lost.
+pub fn store(watchers: &mut [Watcher], settings: &Settings, memory: &Memory) -> Result<(u64, u64), String> {
+    let (mut records, mut lost, mut at) = (0, 0, 0u64);
+    let size = settings.form.bytes() as u64;
+    for cell in watchers.iter_mut().filter_map(|w| w.cell.as_mut()) {
+        let room = (settings.buffer_bytes - at) / size;
+        let kept = cell.records.min(room);
+        lost += cell.lost + (cell.records - kept);
+        records += kept;
+        let bytes = &cell.bytes[..(kept * size) as usize];
+        if !bytes.is_empty() {
+            memory
+                .write(settings.buffer + at, bytes)
+                .map_err(|e| format!("the event buffer of the trace cells cannot be written: {e}"))?;
+        }
+        at += bytes.len() as u64;
+    }
+    Ok((records, lost))
+}
+
+/// What all SMs saw.
+pub fn detail(watchers: Vec<Watcher>, context: &Context<'_>, stalls: &[StallCycles]) -> Detail {
+    let mut detail = Detail { work: vec![Work::default(); context.code.len()], ..Detail::default() };
+    let (mut buckets, mut causes) = (Vec::new(), watch::Causes::new(context.code.len()));
+    for recorder in watchers.into_iter().filter_map(|w| w.recorder) {
+        for (sum, w) in detail.work.iter_mut().zip(&recorder.work) {
+            sum.add(w);
+        }
+        causes.merge(&recorder.causes);
+        buckets.push(recorder.buckets);
+        detail.spans.extend(recorder.spans.into_iter().flatten());
+    }
+    detail.spans.sort();
+    detail.timeline = watch::put_together(buckets);
+    detail.causes = causes.list();
+    // Waits of fixed length follow from the code.
+    for (pc, producer) in watch::producers(&context.code, context.image).into_iter().enumerate() {
+        let cycles = stalls.get(pc).map_or(0, |row| row[Stall::Wait as usize]);
+        if let Some(cause) = producer.filter(|_| cycles > 0) {
+            let count = stalls[pc][Stall::Selected as usize];
+            let pc = pc as u32;
+            detail.causes.push(Cause { pc, reason: Stall::Wait, link: Link::Register, cause, cycles, count });
+        }
+    }
+    detail.causes.sort_by_key(|c| (c.pc, std::cmp::Reverse(c.cycles), c.reason, c.link, c.cause));
+    detail
+}
+
+/// What memory did so far, at some cycles of a launch.
+pub struct Traffic {
+    start: Cycle,
+    /// Cycles between two looks: more in a long launch.
+    every: u64,
+    next: Cycle,
+    counts: Vec<(u64, Counters)>,
+}
+
+/// Looks that are kept.
+const LOOKS: usize = 1024;
+/// Cycles between the first looks.
+const FIRST: u64 = 16;
+
+impl Traffic {
+    pub fn new(start: Cycle) -> Traffic {
+        Traffic { start, every: FIRST, next: start, counts: Vec::new() }
+    }
+
+    pub fn is_due(&self, now: Cycle) -> bool {
+        now >= self.next
+    }
+
+    pub fn note(&mut self, now: Cycle, counters: Counters) {
+        self.counts.push((now - self.start, counters));
+        if self.counts.len() == LOOKS {
+            let mut n = 0;
+            self.counts.retain(|_| {
+                n += 1;
+                n % 2 == 0
+            });
+            self.every *= 2;
+        }
+        self.next = now + self.every;
+    }
+
+    /// Fills in a timeline.
+    pub fn finish(mut self, cycles: u64, counters: Counters, timeline: &mut Timeline) {
+        self.counts.retain(|(at, _)| *at < cycles);
+        self.counts.push((cycles, counters));
+        watch::traffic(timeline, &self.counts);
+    }
+}

@@ -1,0 +1,36 @@
+//! Timelines and traffic by themselves.
+
+use super::*;
+use crate::counters::Counters;
+use crate::stall::STALLS;
+
+#[test]
+fn steps_grow_and_lose_nothing() {
+    let mut b = Buckets::new(100);
+    b.add(Stall::Wait, 110, 150);
+    b.add(Stall::Selected, 150, 151);
+    b.add(Stall::Wait, 151, 151);
+    let mut long = Buckets::new(100);
+    long.add(Stall::Barrier, 105, 100_105);
+    let t = put_together(vec![b, long, Buckets::new(100)]);
+    assert_eq!(t.step, 512);
+    assert_eq!((t.sms.len(), t.states.len(), t.memory.len()), (3, 196, 196));
+    let sum = |reason: Stall| t.states.iter().map(|s| s[reason as usize]).sum::<u64>();
+    assert_eq!((sum(Stall::Wait), sum(Stall::Selected), sum(Stall::Barrier)), (40, 1, 100_000));
+    assert_eq!(t.sms[1].warp_cycles[..2], [507, 512]);
+    assert_eq!(t.sms[0].issued[0], 1);
+    assert_eq!(put_together(Vec::new()).step, 0);
+}
+
+#[test]
+fn traffic_is_shared_out_by_time() {
+    let counts = |n: u64| Counters { l2_sectors: n, dram_read_bytes: 32 * n, ..Counters::default() };
+    let mut b = Buckets::new(0);
+    b.add(Stall::Wait, 0, 64);
+    let mut t = put_together(vec![b]);
+    assert_eq!((t.step, t.states.len(), t.states[0][Stall::Wait as usize]), (16, 4, 16));
+    traffic(&mut t, &[(16, counts(10)), (48, counts(10)), (64, counts(26))]);
+    assert_eq!(t.memory.iter().map(|m| m.l2_sectors).collect::<Vec<_>>(), [10, 0, 0, 16]);
+    assert_eq!(t.memory.iter().map(|m| m.dram_read_bytes).sum::<u64>(), 26 * 32);
+    assert_eq!(STALLS, t.states[0].len());
+}
