@@ -34,7 +34,7 @@ enum Command {
     /// Run the kernels of a launch file and show their results and where their cycles went.
     Run(run::Arguments),
     /// Run the kernels of a launch file and show, line by line, what their warps waited for.
-    Profile(profile::Arguments),
+    Profile(Box<profile::Arguments>),
     /// Compile PTX to a program image, or show a stage of the way there.
     Compile(compile::Arguments),
     /// Show the machine code of a program image.

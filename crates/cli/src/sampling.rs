@@ -3,7 +3,7 @@
 use crate::End;
 use driver::machine::sm::trace_cell::{Drain, Event, Settings};
 use driver::timing::{EVENT_BUFFER, Sampled};
-use driver::{Capture, LaunchOptions, LaunchStats, Problem, Sampling, Timing};
+use driver::{Capture, LaunchOptions, LaunchStats, Problem, Problems, Sampling, Timing};
 use trace::record::{Encoding, Form};
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -81,11 +81,13 @@ fn ranges(text: &str) -> Option<Vec<(u64, u64)>> {
     text.split(',').map(one).collect()
 }
 
-fn range(option: &str, text: &Option<String>) -> Result<Option<(u64, u64)>, Problem> {
+fn range(option: &str, text: &Option<String>) -> Result<Option<(u64, u64)>, Problems> {
     let Some(text) = text else { return Ok(None) };
     match ranges(text).as_deref() {
         Some([one]) => Ok(Some(*one)),
-        _ => Err(Problem::new(format!("--{option} takes a range, not `{text}`")).help("write FIRST-LAST")),
+        _ => Err(Problem::new(format!("--{option} takes a range, not `{text}`"))
+            .help("write FIRST-LAST")
+            .into()),
     }
 }
 
@@ -141,7 +143,7 @@ impl Options {
         capture: &Capture<'_>,
         first: &[LaunchStats],
         options: &LaunchOptions<'_>,
-    ) -> Result<Vec<(Vec<Sampled>, i64)>, Problem> {
+    ) -> Result<Vec<(Vec<Sampled>, i64)>, Problems> {
         let cycles = |stats: &LaunchStats| stats.report.as_ref().map_or(0, |r| r.cycles as i64);
         let own = |stats: &LaunchStats| stats.sampled.as_deref().cloned().into_iter().collect::<Vec<_>>();
         let mut found: Vec<(Vec<Sampled>, i64)> = first.iter().map(|stats| (own(stats), 0)).collect();
@@ -153,7 +155,7 @@ impl Options {
             let mut again = sampling.clone();
             // Other moments than before: a fraction of the period that never repeats.
             let run = runs(&found) as u64;
-            again.settings.phase = (run * 0x9e37_79b9 >> 8) % sampling.settings.period.max(1);
+            again.settings.phase = ((run * 0x9e37_79b9) >> 8) % sampling.settings.period.max(1);
             let timing = options.timing.map(|t| Timing { sampling: Some(&again), ..t });
             let stats = capture
                 .replay(&LaunchOptions { timing, ..*options })

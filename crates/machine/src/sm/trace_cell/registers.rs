@@ -194,7 +194,7 @@ impl Registers {
             PERIOD => value > 0,
             FORM => Form::from_word(value).is_some(),
             CLOCK => value < 2,
-            _ => offset % 4 == 0 && offset < RECORDS && !(0x48..SM_MASK).contains(&offset),
+            _ => offset.is_multiple_of(4) && offset < RECORDS && !(0x48..SM_MASK).contains(&offset),
         };
         if !is_good {
             return Err(wrong);
