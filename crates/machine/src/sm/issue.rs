@@ -39,13 +39,12 @@ impl Sm {
         let threads = if self.watcher.is_some() { cta.resident.active(index).count_ones() } else { 0 };
         sub.take(warp.bit, timing.class);
         warp.issued = now;
-        let is_memory = timing.is_memory();
         if timing.kind == Kind::Shuffle {
             // Registers of other lanes: the data path of memory without an address.
             let mask = cta.resident.mask(index);
             (self.access.mask, self.access.size) = (mask, 4);
             (self.access.global, self.access.shared, self.access.local) = (0, 0, 0);
-        } else if is_memory {
+        } else if timing.is_memory() {
             cta.resident.access(index, &mut self.access);
         }
         let offsets = match timing.kind {
@@ -82,24 +81,15 @@ impl Sm {
                 watcher.produces(n as u16, context.code.places(&timing).0, pc);
             }
         }
-        if is_memory {
-            self.access_memory(work, s, n, &timing, now);
-            if stepped == Stepped::Next {
-                self.warps[n].pc = pc + 1;
-                return self.plan(work, n, now);
-            }
-            return self.go_on(work, n, now + 1, Stall::BranchResolving, now);
+        if timing.bank_reads != 0 {
+            sub.read_banks(now, timing.bank_reads);
         }
-        sub.read_banks(now, timing.bank_reads);
         let (writes, _) = context.code.places(&timing);
         let mut from = now + 1;
         let mut reason = Stall::BranchResolving;
         match timing.kind {
             Kind::Fixed => {
-                for (k, &p) in writes.iter().enumerate() {
-                    let at = start + u64::from(timing.latency_of(k));
-                    warp.places[p as usize].ready = Ready::at(at, timing.producer);
-                }
+                warp.write_after(writes, &timing, start);
                 if stepped == Stepped::Next {
                     warp.pc = pc + 1;
                     return self.plan(work, n, now);
@@ -107,10 +97,7 @@ impl Sm {
             }
             Kind::Special => {
                 let waits = self.load_store.read_special(Cycle(now));
-                for &p in writes {
-                    warp.places[p as usize].ready =
-                        Ready::at(start + waits + u64::from(timing.latency), timing.producer);
-                }
+                warp.write(writes, Ready::at(start + waits + u64::from(timing.latency), timing.producer));
             }
             Kind::Branch => {
                 let l = &self.spec.latency;
@@ -122,7 +109,13 @@ impl Sm {
                 from = now + u64::from(self.spec.latency.branch_not_taken.max(1));
                 warp.issued = from - 1;
             }
-            Kind::Load | Kind::Store | Kind::Atomic | Kind::Reduction | Kind::Shuffle | Kind::Prefetch => {}
+            Kind::Load | Kind::Store | Kind::Atomic | Kind::Reduction | Kind::Shuffle | Kind::Prefetch => {
+                self.access_memory(work, s, n, &timing, now);
+                if stepped == Stepped::Next {
+                    self.warps[n].pc = pc + 1;
+                    return self.plan(work, n, now);
+                }
+            }
             Kind::Constant => {
                 let owner = warp.owner(n, writes, timing.producer);
                 let offsets = offsets.as_ref().map_or(&[][..], Offsets::list);
@@ -142,15 +135,10 @@ impl Sm {
                         Ready::pending(timing.producer)
                     }
                 };
-                for &p in writes {
-                    warp.places[p as usize].ready = ready;
-                }
+                warp.write(writes, ready);
             }
             Kind::Barrier => {
-                for &p in writes {
-                    warp.places[p as usize].ready =
-                        Ready::at(now + u64::from(timing.latency), timing.producer);
-                }
+                warp.write(writes, Ready::at(now + u64::from(timing.latency), timing.producer));
                 return self.arrive(work, n, now);
             }
             Kind::Membar => {
@@ -247,9 +235,7 @@ impl Sm {
                     Ready::pending(timing.producer)
                 }
             };
-            for &p in writes {
-                warp.places[p as usize].ready = ready;
-            }
+            warp.write(writes, ready);
         } else {
             warp.stores += u32::from(result == Outcome::Pending);
             warp.stores_left = warp.stores_left.max(operands_read.0);

@@ -7,7 +7,7 @@ use super::code::{Class, Kind};
 use super::core::{Sm, Turn, Work};
 use super::plan::{Planned, Supply};
 use super::waits::FOR_READERS;
-use super::warp::{Ready, State, WarpSlot};
+use super::warp::{State, WarpSlot};
 use super::watch::Watch;
 use crate::stall::Stall;
 
@@ -202,10 +202,7 @@ impl Sm {
                 }
             } else if !timing.is_static {
                 let (writes, _) = code.places(timing);
-                for (k, &p) in writes.iter().enumerate() {
-                    let at = start + u64::from(timing.latency_of(k));
-                    warp.places[p as usize].ready = Ready::at(at, timing.producer);
-                }
+                warp.write_after(writes, timing, start);
                 supply.watch.produces(n, writes, pc);
             }
             if supply.plan(sub, warp, code, now) != Planned::Done {

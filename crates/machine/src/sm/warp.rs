@@ -1,6 +1,6 @@
 //! A warp slot of an SM: where its warp is, what it waits for, and when its registers can be used.
 
-use super::code::{Class, Producer};
+use super::code::{Class, Producer, Timing};
 use super::sub_core::Bit;
 use crate::stall::{Stall, StallTable};
 
@@ -133,6 +133,23 @@ impl WarpSlot {
             first: places.first().copied().unwrap_or(0),
             places: places.len() as u8,
             producer,
+        }
+    }
+
+    /// These places can be used from then on.
+    #[inline(always)]
+    pub fn write(&mut self, places: &[u16], ready: Ready) {
+        for &p in places {
+            self.places[p as usize].ready = ready;
+        }
+    }
+
+    /// The results of an instruction that a pipe began with at `start` can be used after their latencies.
+    #[inline(always)]
+    pub fn write_after(&mut self, places: &[u16], timing: &Timing, start: u64) {
+        for (k, &p) in places.iter().enumerate() {
+            let at = start + u64::from(timing.latency_of(k));
+            self.places[p as usize].ready = Ready::at(at, timing.producer);
         }
     }
 
