@@ -132,14 +132,7 @@ fn measure(arguments: &Arguments, records: &mut Vec<Vec<Sampled>>) -> Result<Vec
         let options = LaunchOptions {
             threads: arguments.threads,
             cancel: Some(launching::stop()),
-            timing: Some(Timing {
-                config: &config,
-                cold: arguments.cold,
-                detail: false,
-                sampling: None,
-                cycles: None,
-                progress: None,
-            }),
+            timing: Some(Timing { cold: arguments.cold, ..Timing::new(&config) }),
             ..LaunchOptions::default()
         };
         let found = arguments.sampling.collect(sampling, &capture.borrow(), &launches, &options)?;

@@ -65,14 +65,7 @@ pub fn run_on(text: &str, how: &CompileOptions, config: Option<&Config>) -> Resu
     let launch = LaunchOptions {
         threads: 1,
         max_instructions: Some(MAX_INSTRUCTIONS),
-        timing: config.map(|config| Timing {
-            config,
-            cold: false,
-            detail: false,
-            sampling: None,
-            cycles: None,
-            progress: None,
-        }),
+        timing: config.map(Timing::new),
         ..LaunchOptions::default()
     };
     let sums = at + own as u64;

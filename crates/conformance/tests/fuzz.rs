@@ -117,14 +117,7 @@ fn damaged_traces() {
     let file = driver::LaunchFile::load(&file).unwrap_or_else(|e| panic!("{e}"));
     let config = machine::Config::preset("tiny").expect("a preset");
     let session = driver::Session::new(&file, &CompileOptions::default()).unwrap_or_else(|e| panic!("{e}"));
-    let timing = driver::Timing {
-        config: &config,
-        cold: false,
-        detail: true,
-        sampling: None,
-        cycles: None,
-        progress: None,
-    };
+    let timing = driver::Timing { detail: true, ..driver::Timing::new(&config) };
     let options = driver::LaunchOptions { timing: Some(timing), ..Default::default() };
     let stats = session.launch(0, &options).unwrap_or_else(|e| panic!("{e}"));
     let mut profile = session.profile(0, &config, &stats, &[]).expect("a profile");

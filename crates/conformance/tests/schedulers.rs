@@ -131,14 +131,7 @@ fn locks(config: &Config) -> Result<(u32, driver::LaunchStats), String> {
     let options = LaunchOptions {
         threads: 1,
         max_instructions: Some(2_000_000),
-        timing: Some(Timing {
-            config,
-            cold: false,
-            detail: false,
-            sampling: None,
-            cycles: None,
-            progress: None,
-        }),
+        timing: Some(Timing::new(config)),
         ..LaunchOptions::default()
     };
     let stats =

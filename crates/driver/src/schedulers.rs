@@ -128,14 +128,7 @@ fn one(c: &Comparison<'_>, name: &str, config: &Config) -> Result<Outcome, RunEr
     let options = LaunchOptions {
         threads: 1,
         cancel: c.cancel,
-        timing: Some(Timing {
-            config,
-            cold: true,
-            detail: false,
-            sampling: None,
-            cycles: None,
-            progress: Some(INTERVAL),
-        }),
+        timing: Some(Timing { cold: true, progress: Some(INTERVAL), ..Timing::new(config) }),
         ..LaunchOptions::default()
     };
     for number in 0..c.file.launches.len() {

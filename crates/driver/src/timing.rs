@@ -56,6 +56,13 @@ pub struct Timing<'a> {
     pub progress: Option<u64>,
 }
 
+impl<'a> Timing<'a> {
+    /// Cycles on a machine with warm caches, and nothing beyond them.
+    pub fn new(config: &'a Config) -> Timing<'a> {
+        Timing { config, cold: false, detail: false, sampling: None, cycles: None, progress: None }
+    }
+}
+
 /// Copies that are remembered for a machine that does not exist yet. Those before them are long out of its caches.
 const REMEMBERED: usize = 256;
 

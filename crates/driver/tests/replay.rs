@@ -47,14 +47,7 @@ fn a_replay_is_the_same_again() {
     let config = Config::preset("tiny").expect("a preset");
     let mut sampling = Sampling { buffer_bytes: 1 << 20, ..Sampling::default() };
     sampling.settings.period = 16;
-    let timing = Timing {
-        config: &config,
-        cold: false,
-        detail: false,
-        sampling: Some(&sampling),
-        cycles: None,
-        progress: None,
-    };
+    let timing = Timing { sampling: Some(&sampling), ..Timing::new(&config) };
     let options = LaunchOptions { threads: 1, timing: Some(timing), ..LaunchOptions::default() };
     let dim = Dim { grid: [8, 1, 1], block: [128, 1, 1], shared_bytes: 0 };
 

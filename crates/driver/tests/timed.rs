@@ -72,7 +72,7 @@ fn result((device, _, data): &(Device, Module, u64)) -> Vec<u8> {
 fn timed(config: &Config, cold: bool) -> LaunchOptions<'_> {
     LaunchOptions {
         threads: 1,
-        timing: Some(Timing { config, cold, detail: false, sampling: None, cycles: None, progress: None }),
+        timing: Some(Timing { cold, ..Timing::new(config) }),
         ..LaunchOptions::default()
     }
 }
@@ -135,14 +135,7 @@ fn limits_cancelling_and_faults_end_a_launch_and_the_next_one_runs() {
     let (stop, cycles) = (AtomicBool::new(true), AtomicU64::new(0));
     let cancelled = LaunchOptions {
         cancel: Some(&stop),
-        timing: Some(Timing {
-            config: &config,
-            cold: false,
-            detail: false,
-            sampling: None,
-            cycles: Some(&cycles),
-            progress: None,
-        }),
+        timing: Some(Timing { cycles: Some(&cycles), ..Timing::new(&config) }),
         ..timed(&config, false)
     };
     let ended = launch(&setup, "forever", &cancelled);
