@@ -2,10 +2,38 @@
 //!
 //! Parts are independent, so which thread takes which part changes nothing but the time it takes.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// A job: what to do with part number n.
 type Job<'a> = &'a (dyn Fn(usize) + Sync);
+
+/// Parts that nobody has taken yet of those that one thread begins with: the first and the end, in one word. Each on
+/// lines of the host's caches of its own.
+#[repr(align(128))]
+struct Share(AtomicU64);
+
+impl Share {
+    fn set(&self, first: usize, end: usize) {
+        self.0.store((first as u64) << 32 | end as u64, Ordering::Relaxed);
+    }
+
+    /// Takes a part: the first, or the last for a thread that is through with its own.
+    fn take(&self, is_own: bool) -> Option<usize> {
+        // What the parts are is published by the round, and that they are done by `done`: this only counts.
+        let mut now = self.0.load(Ordering::Relaxed);
+        loop {
+            let (first, end) = (now >> 32, now & 0xffff_ffff);
+            if first >= end {
+                return None;
+            }
+            let (new, part) = if is_own { (now + (1 << 32), first) } else { (now - 1, end - 1) };
+            match self.0.compare_exchange_weak(now, new, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Some(part as usize),
+                Err(other) => now = other,
+            }
+        }
+    }
+}
 
 /// What the threads of one run share.
 pub struct Workers {
@@ -13,8 +41,9 @@ pub struct Workers {
     /// Number of the job in progress; odd values are not used.
     round: AtomicUsize,
     job: std::cell::UnsafeCell<Option<Job<'static>>>,
-    parts: AtomicUsize,
-    next: AtomicUsize,
+    /// The parts of a round, cut in as many stretches as there are threads: a thread has the same ones in every round, so
+    /// its core's caches know them, and neighbours in memory are seldom worked on at the same time.
+    shares: Box<[Share]>,
     /// Helpers that are done with the round.
     done: AtomicUsize,
     stop: AtomicBool,
@@ -50,14 +79,14 @@ impl Workers {
             threads: threads.max(1),
             round: AtomicUsize::new(0),
             job: std::cell::UnsafeCell::new(None),
-            parts: AtomicUsize::new(0),
-            next: AtomicUsize::new(0),
+            shares: (0..threads.max(1)).map(|_| Share(AtomicU64::new(0))).collect(),
             done: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
         };
         std::thread::scope(|scope| {
-            for _ in 1..workers.threads {
-                scope.spawn(|| workers.help());
+            for thread in 1..workers.threads {
+                let workers = &workers;
+                scope.spawn(move || workers.help(thread));
             }
             // Helpers must end when the body panics, too.
             struct Stop<'a>(&'a AtomicBool);
@@ -75,7 +104,7 @@ impl Workers {
         self.threads
     }
 
-    fn help(&self) {
+    fn help(&self, thread: usize) {
         let mut seen = 0;
         loop {
             wait(|| self.round.load(Ordering::Acquire) != seen || self.stop.load(Ordering::Acquire));
@@ -86,19 +115,17 @@ impl Workers {
             // SAFETY: the owner set the job before it published the round, and leaves it until all are done.
             if let Some(job) = unsafe { *self.job.get() } {
                 let _done = Done(&self.done);
-                self.take_parts(job);
+                self.take_parts(thread, job);
             }
         }
     }
 
-    fn take_parts(&self, job: Job<'_>) {
-        let parts = self.parts.load(Ordering::Relaxed);
-        loop {
-            let n = self.next.fetch_add(1, Ordering::Relaxed);
-            if n >= parts {
-                return;
+    fn take_parts(&self, thread: usize, job: Job<'_>) {
+        for n in 0..self.threads {
+            let share = &self.shares[(thread + n) % self.threads];
+            while let Some(part) = share.take(n == 0) {
+                job(part);
             }
-            job(n);
         }
     }
 
@@ -126,13 +153,14 @@ impl Workers {
         let job: Job<'_> = &job;
         // SAFETY: the job is called only until all helpers are done with this round, which is awaited below.
         let job: Job<'static> = unsafe { std::mem::transmute::<Job<'_>, Job<'static>>(job) };
-        self.parts.store(parts.len(), Ordering::Relaxed);
-        self.next.store(0, Ordering::Relaxed);
+        for (n, share) in self.shares.iter().enumerate() {
+            share.set(n * parts.len() / self.threads, (n + 1) * parts.len() / self.threads);
+        }
         self.done.store(0, Ordering::Relaxed);
         // SAFETY: no helper works now.
         unsafe { *self.job.get() = Some(job) };
         self.round.fetch_add(1, Ordering::Release);
-        self.take_parts(job);
+        self.take_parts(0, job);
         wait(|| self.done.load(Ordering::Acquire) == self.threads - 1);
     }
 }

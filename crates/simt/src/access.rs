@@ -144,27 +144,45 @@ unsafe fn sized<const S: u32>(l: &Lanes, u: &Uop, out: &mut Access) {
 unsafe fn place<const S: u32, const W: u32>(l: &Lanes, u: &Uop, out: &mut Access) -> Where {
     // SAFETY: the caller's promise.
     unsafe {
+        if S == SHARED && out.shared != 0 {
+            return match in_tile(l, u, memory::bytes(W)) {
+                Some(place) => place,
+                None => {
+                    addresses::<S>(l, u, out);
+                    Where::Lanes
+                }
+            };
+        }
         match pattern::<S, W>(l, u) {
             Pattern::Consecutive(base) => Where::Consecutive(base),
             Pattern::Same(address) => Where::Same(address),
-            Pattern::Halves([a, b]) if S == SHARED && out.shared != 0 && a.same == b.same => {
-                let step = if a.same { 0 } else { out.size };
-                let apart = (b.start as u32).wrapping_sub(a.start as u32);
-                Where::Tile(a.start, [step, 2 * step, 4 * step, 8 * step, apart])
-            }
             _ => {
-                if S == SHARED
-                    && out.shared != 0
-                    && let Some(steps) = steps(&*l.row(u.a))
-                {
-                    let base = (*l.row(u.a))[0].wrapping_add(memory::displacement(l, u, S) as u32);
-                    return Where::Tile(base.into(), steps);
-                }
                 addresses::<S>(l, u, out);
                 Where::Lanes
             }
         }
     }
+}
+
+/// Where lanes go in shared memory, if they are a tile: consecutive lanes and lanes at one address are tiles too.
+///
+/// # Safety
+/// As above.
+#[inline(always)]
+unsafe fn in_tile(l: &Lanes, u: &Uop, size: u32) -> Option<Where> {
+    // SAFETY: the caller's promise.
+    let (low, add) = unsafe { (&*l.row(u.a), memory::displacement(l, u, SHARED)) };
+    let steps = steps(low)?;
+    let base = u64::from(low[0].wrapping_add(add as u32));
+    // Lanes that wrap around are not consecutive.
+    if low[0].max(low[16]).checked_add(31 * size).is_none() {
+        return Some(Where::Tile(base, steps));
+    }
+    Some(match steps {
+        [0, 0, 0, 0, 0] => Where::Same(base),
+        _ if steps == [1, 2, 4, 8, 16].map(|n| n * size) => Where::Consecutive(base),
+        _ => Where::Tile(base, steps),
+    })
 }
 
 /// # Safety

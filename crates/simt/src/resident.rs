@@ -167,6 +167,13 @@ impl<'l> Resident<'l> {
         self.warps[w].lanes.active
     }
 
+    /// Whether all lanes that have not ended are at one place, and can run.
+    #[inline]
+    pub fn is_whole(&self, w: usize) -> bool {
+        let warp = &self.warps[w];
+        warp.lanes.active != 0 && !warp.is_split()
+    }
+
     /// Lanes that have not ended.
     #[inline]
     pub fn live(&self, w: usize) -> u32 {

@@ -386,6 +386,10 @@ impl Sm {
                 self.note_turns();
                 continue;
             }
+            if now < until.0.min(self.sample_at) && self.is_plain() {
+                self.turns(work, event.min(limit).min(until.0).min(self.sample_at));
+                continue;
+            }
             // What sub-cores do to each other takes a while: until then this one can run by itself.
             let alone = turn.next.saturating_add(self.lookahead).min(event).min(limit);
             let alone = if now < until.0 { alone.min(until.0) } else { alone };
@@ -405,6 +409,37 @@ impl Sm {
                 self.next = self.first().from;
                 return;
             }
+        }
+    }
+
+    /// Nobody has to be told of every cycle and every choice.
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        self.policies.is_none() && self.watcher.is_none()
+    }
+
+    /// Turns of the sub-cores before a cycle up to which nothing comes from outside, and up to which all that they do is
+    /// allowed.
+    fn turns(&mut self, work: &mut Work<'_>, before: u64) {
+        let mut seen = self.out.len();
+        while self.failure.is_none() {
+            let turn = self.first();
+            if turn.from >= before {
+                return;
+            }
+            // What sub-cores do to each other takes a while: until then this one can run by itself.
+            let alone = turn.next.saturating_add(self.lookahead).min(before);
+            self.turn(work, &turn, alone);
+            if self.touched {
+                self.note_turns();
+            } else {
+                self.nexts[turn.sub_core] = self.subs[turn.sub_core].next;
+            }
+            // Code and constants can be there soon.
+            if self.out[seen..].iter().any(is_code) {
+                return;
+            }
+            seen = self.out.len();
         }
     }
 

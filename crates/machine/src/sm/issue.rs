@@ -1,15 +1,18 @@
 //! Issuing an instruction: it executes, its results get their cycles, and the warp's next instruction is planned.
 
 use super::code::{Class, Kind, Timing};
-use super::core::{CtaSlot, Failure, Sm, Work};
+use super::core::{Context, CtaSlot, Failure, Sm, Work};
 use super::fetch::Fetched;
-use super::load_store::{self, Issued, Operation, Outcome, Path};
-use super::warp::{NO_LINE, Ready, State};
+use super::load_store::{self, Issued, LoadStore, Operation, Outcome, Path};
+use super::sub_core::SubCore;
+use super::warp::{NO_LINE, Ready, State, WarpSlot};
 use super::watch::Watch;
+use crate::counters::Counters;
+use crate::ports::Request;
 use crate::stall::Stall;
 use crate::units::Cycle;
 use isa::{Inst, Operand};
-use simt::resident::Stepped;
+use simt::resident::{Access, Stepped};
 use simt::special::Time;
 
 impl Sm {
@@ -185,10 +188,61 @@ impl Sm {
     fn access_memory(&mut self, work: &mut Work<'_>, s: usize, n: usize, timing: &Timing, now: u64) {
         let warp = &mut self.warps[n];
         let context = &work.contexts[usize::from(warp.context)];
+        let conflicts = self.counters.bank_conflicts;
+        let before = self.watcher.as_ref().map(|_| self.counters);
+        let mut way = Way {
+            load_store: &mut self.load_store,
+            access: &self.access,
+            out: &mut self.out,
+            first_slot: self.first_slot,
+        };
+        way.send(&mut self.subs[s], warp, n, context, timing, &mut self.counters, now);
+        if let (Some(watcher), Some(before)) = (&mut self.watcher, &before) {
+            let (_, reads) = context.code.places(timing);
+            let counters = [before, &self.counters];
+            watcher.accessed(n as u16, reads, warp.pc, &self.access, !returns(timing), counters, now);
+        }
+        if let Some(policies) = &mut self.policies
+            && self.counters.bank_conflicts > conflicts
+        {
+            // Every pass after the first is a replay.
+            let passes = self.counters.bank_conflicts - conflicts;
+            policies.replay(s, warp.bit.0.into(), now + 1 + passes);
+        }
+    }
+}
+
+/// Whether a memory operation has a result.
+#[inline(always)]
+fn returns(timing: &Timing) -> bool {
+    matches!(timing.kind, Kind::Load | Kind::Atomic | Kind::Shuffle)
+}
+
+/// The way of memory operations out of a sub-core.
+pub(super) struct Way<'a> {
+    pub load_store: &'a mut LoadStore,
+    pub access: &'a Access,
+    pub out: &'a mut Vec<Request>,
+    /// The number of the SM's first warp slot among those of all SMs.
+    pub first_slot: u64,
+}
+
+impl Way<'_> {
+    /// Sends an operation of the warp in slot `n`: its results and operands get their cycles.
+    #[inline(always)]
+    pub fn send(
+        &mut self,
+        sub: &mut SubCore,
+        warp: &mut WarpSlot,
+        n: usize,
+        context: &Context<'_>,
+        timing: &Timing,
+        counters: &mut Counters,
+        now: u64,
+    ) {
         let (writes, reads) = context.code.places(timing);
-        let returns = matches!(timing.kind, Kind::Load | Kind::Atomic | Kind::Shuffle);
+        let returns = returns(timing);
         let results = if returns { &writes[..timing.registers as usize] } else { &[] };
-        let owner = warp.owner(n, results, timing.producer);
         let operation = Operation {
             kind: match timing.kind {
                 Kind::Load => load_store::Kind::Load,
@@ -198,30 +252,18 @@ impl Sm {
                 Kind::Shuffle => load_store::Kind::Shuffle,
                 _ => load_store::Kind::Prefetch,
             },
-            access: &self.access,
+            access: self.access,
             cache: timing.cache,
-            sub_core: s as u32,
+            sub_core: sub.number,
             warp: n as u32,
-            owner: owner.pack(),
+            owner: warp.owner(n, results, timing.producer).pack(),
             registers: timing.words.into(),
             // Every warp slot of the machine has its own.
             local_base: context.local_base + context.local_stride * (self.first_slot + n as u64),
         };
         let path = operation.path();
-        let conflicts = self.counters.bank_conflicts;
-        let before = self.watcher.as_ref().map(|_| self.counters);
         let Issued { operands_read, result } =
-            self.load_store.issue(Cycle(now), &operation, &mut self.out, &mut self.counters);
-        if let (Some(watcher), Some(before)) = (&mut self.watcher, &before) {
-            watcher.accessed(n as u16, reads, warp.pc, &self.access, !returns, [before, &self.counters], now);
-        }
-        if let Some(policies) = &mut self.policies
-            && self.counters.bank_conflicts > conflicts
-        {
-            // Every pass after the first is a replay.
-            let passes = self.counters.bank_conflicts - conflicts;
-            policies.replay(s, warp.bit.0.into(), now + 1 + passes);
-        }
+            self.load_store.issue(Cycle(now), &operation, self.out, counters);
         // What the operation reads must not change before it is read.
         let read = Ready::at(operands_read.0, timing.producer);
         for &p in reads {
@@ -241,19 +283,19 @@ impl Sm {
             warp.stores_left = warp.stores_left.max(operands_read.0);
         }
         let class = if path == Path::Global { Class::Global } else { Class::Shared };
-        self.subs[s].hold(class, now, self.load_store.room(s as u32, path).0);
+        sub.hold(class, now, self.load_store.room(sub.number, path).0);
     }
 }
 
 /// Places of a constant bank that the lanes of a load read, each once.
 #[derive(Clone, Copy, Default)]
-struct Offsets {
+pub(super) struct Offsets {
     list: [u32; 32],
     len: usize,
 }
 
 impl Offsets {
-    fn of(cta: &CtaSlot<'_>, index: usize, inst: &Inst) -> Offsets {
+    pub fn of(cta: &CtaSlot<'_>, index: usize, inst: &Inst) -> Offsets {
         let offset = inst.offset() as u32;
         let mut o = Offsets::default();
         let r = match inst.src[0].operand {
@@ -276,7 +318,7 @@ impl Offsets {
         o
     }
 
-    fn list(&self) -> &[u32] {
+    pub fn list(&self) -> &[u32] {
         &self.list[..self.len]
     }
 }

@@ -12,6 +12,7 @@ pub mod load_store;
 mod look_ahead;
 mod outgoing;
 mod plan;
+mod quick;
 pub mod policy;
 mod schedule;
 mod spec;

@@ -9,6 +9,7 @@ use super::waits::FOR_READERS;
 use super::warp::{State, UNKNOWN, WarpSlot};
 use super::watch::Watch;
 use crate::counters::Counters;
+use crate::ports::Request;
 use crate::stall::{Stall, StallTable};
 use crate::units::Cycle;
 
@@ -104,6 +105,79 @@ impl<W: Watch> Supply<'_, W> {
         sub.wait(warp.bit, warp.since, now);
         Planned::Done
     }
+
+    /// Plans the next instruction of the warp in slot `n` with all that the SM has: sub-cores have come to this cycle. False
+    /// if its code is not there.
+    #[inline(always)]
+    pub fn plan_all(
+        &mut self,
+        sub: &mut SubCore,
+        warp: &mut WarpSlot,
+        code: &Code,
+        n: u16,
+        out: &mut Vec<Request>,
+        now: u64,
+    ) -> bool {
+        match self.plan(sub, warp, code, now) {
+            Planned::Done => true,
+            missing => self.plan_missing(missing, sub, warp, code, n, out, now),
+        }
+    }
+
+    /// The same where something is missing.
+    #[cold]
+    fn plan_missing(
+        &mut self,
+        mut missing: Planned,
+        sub: &mut SubCore,
+        warp: &mut WarpSlot,
+        code: &Code,
+        n: u16,
+        out: &mut Vec<Request>,
+        now: u64,
+    ) -> bool {
+        loop {
+            let pc = warp.pc as usize;
+            match missing {
+                Planned::Done => return true,
+                Planned::NoCode => {
+                    let line = warp.pc / LINE_INSTRUCTIONS;
+                    let sequential = line == warp.line.wrapping_add(1);
+                    match self.fetch.miss(Cycle(now), sub.number, warp.pc, sequential, out, self.counters) {
+                        Fetched::At(at) => {
+                            warp.line = line;
+                            if at.0 > warp.since {
+                                self.stalls.charge(pc, Stall::NoInstruction, at.0 - warp.since);
+                                self.watch.wait(n, warp, &[], Stall::NoInstruction, warp.since, at.0);
+                                warp.since = at.0;
+                            }
+                        }
+                        Fetched::Pending => {
+                            warp.state = State::Pending(Stall::NoInstruction);
+                            return false;
+                        }
+                    }
+                }
+                Planned::NoConstant => {
+                    let timing = code.timing_of(warp.pc);
+                    let (bank, offset) = (timing.bank, timing.constant);
+                    match self.constants.miss(Cycle(now), sub.number, bank, offset, out, self.counters) {
+                        Fetched::At(at) => {
+                            if at.0 > warp.since {
+                                self.stalls.charge(pc, Stall::ImcMiss, at.0 - warp.since);
+                                self.watch.wait(n, warp, &[], Stall::ImcMiss, warp.since, at.0);
+                                warp.since = at.0;
+                            }
+                            sub.wait(warp.bit, warp.since, now);
+                        }
+                        Fetched::Pending => warp.state = State::Pending(Stall::ImcMiss),
+                    }
+                    return true;
+                }
+            }
+            missing = self.plan(sub, warp, code, now);
+        }
+    }
 }
 
 impl Sm {
@@ -125,50 +199,9 @@ impl Sm {
         let (fetch, constants) = (&mut self.fetch, &mut self.constants);
         let (stalls, counters) = (&mut self.stalls, &mut self.counters);
         let mut supply = Supply { fetch, constants, stalls, counters, watch };
-        loop {
-            let pc = warp.pc as usize;
-            match supply.plan(sub, warp, code, now) {
-                Planned::Done => break,
-                Planned::NoCode => {
-                    let line = warp.pc / LINE_INSTRUCTIONS;
-                    let sequential = line == warp.line.wrapping_add(1);
-                    let Supply { fetch, counters, .. } = &mut supply;
-                    match fetch.miss(Cycle(now), sub.number, warp.pc, sequential, &mut self.out, counters) {
-                        Fetched::At(at) => {
-                            warp.line = line;
-                            if at.0 > warp.since {
-                                supply.stalls.charge(pc, Stall::NoInstruction, at.0 - warp.since);
-                                let reason = Stall::NoInstruction;
-                                supply.watch.wait(n as u16, warp, &[], reason, warp.since, at.0);
-                                warp.since = at.0;
-                            }
-                        }
-                        Fetched::Pending => {
-                            warp.state = State::Pending(Stall::NoInstruction);
-                            return;
-                        }
-                    }
-                }
-                Planned::NoConstant => {
-                    let timing = code.timing_of(warp.pc);
-                    let (bank, offset) = (timing.bank, timing.constant);
-                    let Supply { constants, counters, .. } = &mut supply;
-                    match constants.miss(Cycle(now), sub.number, bank, offset, &mut self.out, counters) {
-                        Fetched::At(at) => {
-                            if at.0 > warp.since {
-                                supply.stalls.charge(pc, Stall::ImcMiss, at.0 - warp.since);
-                                supply.watch.wait(n as u16, warp, &[], Stall::ImcMiss, warp.since, at.0);
-                                warp.since = at.0;
-                            }
-                            sub.wait(warp.bit, warp.since, now);
-                        }
-                        Fetched::Pending => warp.state = State::Pending(Stall::ImcMiss),
-                    }
-                    break;
-                }
-            }
-        }
-        if let Some(policies) = &mut self.policies {
+        if supply.plan_all(sub, warp, code, n as u16, &mut self.out, now)
+            && let Some(policies) = &mut self.policies
+        {
             policies.planned(sub, warp, now);
         }
     }

@@ -6,6 +6,7 @@
 use super::code::{Class, Kind};
 use super::core::{Sm, Turn, Work};
 use super::plan::{Planned, Supply};
+use super::quick::{self, Ended, Shared};
 use super::waits::FOR_READERS;
 use super::warp::{State, WarpSlot};
 use super::watch::Watch;
@@ -43,7 +44,7 @@ impl Sm {
                 self.subs[s].plan_next(now);
             } else {
                 let is_quick = self.spec.dispatch_units == 1;
-                let chosen = if is_quick { self.stretch(work, s, alone) } else { self.look(s) };
+                let chosen = if is_quick { self.stretch(work, turn, alone) } else { self.look(s) };
                 if let Some(chosen) = chosen
                     && self.subs[s].next <= turn.until
                 {
@@ -64,23 +65,22 @@ impl Sm {
     }
 
     /// Runs a sub-core by itself up to a cycle. It stops, its next cycle as it is, in front of anything that others must
-    /// see in the order of time: the warp that does it.
-    fn stretch(&mut self, work: &mut Work<'_>, s: usize, limit: u64) -> Option<Chosen> {
-        match self.watcher.take() {
-            None => self.stretch_for(work, s, limit, &mut ()),
-            Some(mut watcher) => {
-                let chosen = self.stretch_for(work, s, limit, &mut *watcher);
-                self.watcher = Some(watcher);
-                chosen
-            }
+    /// see in the order of time: the warp that does it. What is quick is done as long as it is this sub-core's turn.
+    fn stretch(&mut self, work: &mut Work<'_>, turn: &Turn, limit: u64) -> Option<Chosen> {
+        if self.watcher.is_none() {
+            return self.stretch_for(work, turn, limit, &mut ());
         }
+        let mut watcher = self.watcher.take()?;
+        let chosen = self.stretch_for(work, turn, limit, &mut *watcher);
+        self.watcher = Some(watcher);
+        chosen
     }
 
     #[inline(always)]
     fn stretch_for<W: Watch>(
         &mut self,
         work: &mut Work<'_>,
-        s: usize,
+        turn: &Turn,
         limit: u64,
         watch: &mut W,
     ) -> Option<Chosen> {
@@ -90,14 +90,14 @@ impl Sm {
             // SAFETY: the host has these instructions.
             return unsafe {
                 match by_policy {
-                    false => self.stretch_with_bit_counts::<false, W>(work, s, limit, watch),
-                    true => self.stretch_with_bit_counts::<true, W>(work, s, limit, watch),
+                    false => self.stretch_with_bit_counts::<false, W>(work, turn, limit, watch),
+                    true => self.stretch_with_bit_counts::<true, W>(work, turn, limit, watch),
                 }
             };
         }
         match by_policy {
-            false => self.stretch_here::<false, W>(work, s, limit, watch),
-            true => self.stretch_here::<true, W>(work, s, limit, watch),
+            false => self.stretch_here::<false, W>(work, turn, limit, watch),
+            true => self.stretch_here::<true, W>(work, turn, limit, watch),
         }
     }
 
@@ -107,22 +107,24 @@ impl Sm {
     fn stretch_with_bit_counts<const BY_POLICY: bool, W: Watch>(
         &mut self,
         work: &mut Work<'_>,
-        s: usize,
+        turn: &Turn,
         limit: u64,
         watch: &mut W,
     ) -> Option<Chosen> {
-        self.stretch_here::<BY_POLICY, W>(work, s, limit, watch)
+        self.stretch_here::<BY_POLICY, W>(work, turn, limit, watch)
     }
 
     #[inline(always)]
     fn stretch_here<const BY_POLICY: bool, W: Watch>(
         &mut self,
         work: &mut Work<'_>,
-        s: usize,
+        turn: &Turn,
         limit: u64,
         watch: &mut W,
     ) -> Option<Chosen> {
+        let s = turn.sub_core;
         let mut stopped = None;
+        let mut moved = None;
         let mut local = if BY_POLICY { self.policies.as_mut().map(|p| p.local(s)) } else { None };
         let sub = &mut self.subs[s];
         let warps = self.warps.as_mut_slice();
@@ -160,6 +162,38 @@ impl Sm {
                     (warp.ahead, to) = (1, pc);
                 }
                 if warp.ahead == 0 {
+                    // Watchers and policies want to be told of everything.
+                    if !BY_POLICY
+                        && !W::ON
+                        && now <= turn.until
+                        && quick::is_quick(timing)
+                        && (now < self.horizon || !Sm::leaves(timing.class))
+                        && resident.is_whole(index)
+                    {
+                        issued += 1;
+                        seen += u64::from(eligible.count_ones());
+                        let mut shared = Shared {
+                            load_store: &mut self.load_store,
+                            access: &mut self.access,
+                            log: &mut self.log,
+                            out: &mut self.out,
+                            retry: &mut self.retry,
+                            failure: &mut self.failure,
+                            issued: &mut self.issued_by_class[timing.class as usize],
+                            clock_mhz: self.clock_mhz,
+                            first_slot: self.first_slot,
+                        };
+                        let ended = shared.issue(work, &mut supply, sub, warp, n, now);
+                        if ended == Ended::Moved {
+                            moved = Some((usize::from(n), now));
+                            break;
+                        }
+                        sub.plan_next(now);
+                        if ended == Ended::Planned {
+                            continue;
+                        }
+                        break;
+                    }
                     sub.next = now;
                     stopped = Some(Chosen { slot: n, eligible });
                     break;
@@ -217,6 +251,10 @@ impl Sm {
         self.counters.eligible_cycles += issued;
         self.counters.eligible_warps += seen;
         self.counters.issue_cycles += issued;
+        if let Some((n, now)) = moved {
+            self.go_on(work, n, now + 1, Stall::BranchResolving, now);
+            self.subs[s].plan_next(now);
+        }
         stopped
     }
 

@@ -29,8 +29,11 @@ impl Port {
     /// Forgets cycles before `now`.
     #[inline(always)]
     pub fn advance(&mut self, now: Cycle) {
-        self.shared.advance(now);
-        self.global.advance(now);
+        // Both always come to the same word.
+        if now.0 / 64 > self.shared.first {
+            self.shared.advance(now);
+            self.global.advance(now);
+        }
     }
 
     /// Something that goes before every access.
@@ -63,14 +66,15 @@ struct Arbiter {
     bits: [u64; WORDS],
     /// Number of the first word of cycles that is kept.
     first: u64,
+    /// No cycle from here on is taken.
+    end: u64,
 }
 
 impl Arbiter {
     fn new() -> Arbiter {
-        Arbiter { bits: [0; WORDS], first: 0 }
+        Arbiter { bits: [0; WORDS], first: 0, end: 0 }
     }
 
-    #[inline(always)]
     fn advance(&mut self, now: Cycle) {
         let first = now.0 / 64;
         if first > self.first {
@@ -84,6 +88,7 @@ impl Arbiter {
     /// The port is taken for `cycles` cycles. What lies too far ahead is not kept.
     #[inline]
     fn mark(&mut self, at: Cycle, cycles: u32) {
+        self.end = self.end.max(at.0 + u64::from(cycles));
         for cycle in at.0..at.0 + u64::from(cycles) {
             let word = cycle / 64;
             if (self.first..self.first + WORDS as u64).contains(&word) {
@@ -95,6 +100,10 @@ impl Arbiter {
     /// How many of `cycles` cycles are taken.
     #[inline(always)]
     fn lost(&self, at: Cycle, cycles: u32) -> u32 {
+        if at.0 >= self.end { 0 } else { self.count(at, cycles) }
+    }
+
+    fn count(&self, at: Cycle, cycles: u32) -> u32 {
         let mut lost = 0;
         for cycle in at.0..at.0 + u64::from(cycles) {
             let word = cycle / 64;
