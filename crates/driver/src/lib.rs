@@ -61,6 +61,7 @@ pub use module::Module;
 pub use problem::{Problem, Problems, Source};
 pub use replay::Capture;
 pub use run::{RunError, Session};
-pub use simt::memory::keep_freed_memory;
+pub use simt::FaultKind;
+pub use simt::memory::{self, keep_freed_memory};
 pub use timing::{Sampled, Sampling, Timing};
 pub use trace;

@@ -21,6 +21,7 @@ pub mod compact;
 pub mod dominators;
 pub mod entity;
 pub mod function;
+pub mod link;
 pub mod module;
 pub mod op;
 pub mod print;
@@ -31,6 +32,7 @@ pub use block_params::remove_trivial;
 pub use build::FunctionBuilder;
 pub use dominators::{Edges, block_edges, dominators, immediate_dominators};
 pub use entity::{Block, FuncId, GlobalId, InstId, LocId, SlotId, Value, Var};
+pub use link::{LinkError, link};
 pub use function::{
     BlockCall, BlockData, Function, FunctionKind, Guard, InstData, Launch, StackSlot, Terminator, ValueDef,
 };
