@@ -142,7 +142,11 @@ impl Context {
     pub fn open_lane(&self, priority: i32, is_blocking: bool) -> LaneId {
         let id = self.gpu.queue.open(priority);
         let mut lanes = self.lanes();
-        if is_blocking { lanes.blocking.push(id) } else { lanes.free.push(id) }
+        if is_blocking {
+            lanes.blocking.push(id)
+        } else {
+            lanes.free.push(id)
+        }
         id
     }
 

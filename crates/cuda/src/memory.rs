@@ -317,7 +317,8 @@ impl Fill {
         }
         let rows = (self.height - 1).checked_mul(self.pitch).and_then(|n| n.checked_add(row));
         let bytes = rows.ok_or(Code::INVALID_VALUE)?;
-        let aligned = self.to.is_multiple_of(self.size) && (self.height == 1 || self.pitch.is_multiple_of(self.size));
+        let aligned =
+            self.to.is_multiple_of(self.size) && (self.height == 1 || self.pitch.is_multiple_of(self.size));
         if aligned { Place::device(self.to).check(driver, bytes) } else { Err(Code::INVALID_VALUE) }
     }
 
@@ -327,7 +328,8 @@ impl Fill {
         let row = self.width * self.size;
         // A byte that repeats is filled as such; other patterns are written from a row of them.
         let uniform = pattern.iter().all(|&b| b == pattern[0]);
-        let chunk: Vec<u8> = if uniform { Vec::new() } else { pattern.repeat(self.width.min(1 << 16) as usize) };
+        let chunk: Vec<u8> =
+            if uniform { Vec::new() } else { pattern.repeat(self.width.min(1 << 16) as usize) };
         for y in 0..self.height {
             let start = self.to + y * self.pitch;
             let filled = if uniform {

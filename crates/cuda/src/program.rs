@@ -120,7 +120,12 @@ pub struct Library {
 
 impl Library {
     pub fn new(image: Arc<Image>) -> Arc<Library> {
-        Arc::new(Library { id: handle::fresh(), image, programs: Mutex::default(), kernels: Mutex::default() })
+        Arc::new(Library {
+            id: handle::fresh(),
+            image,
+            programs: Mutex::default(),
+            kernels: Mutex::default(),
+        })
     }
 
     fn programs(&self) -> MutexGuard<'_, HashMap<u64, Arc<Program>>> {

@@ -32,10 +32,10 @@ pub use block_params::remove_trivial;
 pub use build::FunctionBuilder;
 pub use dominators::{Edges, block_edges, dominators, immediate_dominators};
 pub use entity::{Block, FuncId, GlobalId, InstId, LocId, SlotId, Value, Var};
-pub use link::{LinkError, link};
 pub use function::{
     BlockCall, BlockData, Function, FunctionKind, Guard, InstData, Launch, StackSlot, Terminator, ValueDef,
 };
+pub use link::{LinkError, link};
 pub use module::{
     FileId, Global, GlobalSpace, InitPiece, Linkage, Location, Module, Param, SourceLine, SymbolRef,
 };

@@ -245,8 +245,16 @@ mod tests {
     fn declarations_find_definitions_in_either_order() {
         for order in [[0, 1], [1, 0]] {
             let parts = [
-                module("a", vec![function("f", Linkage::Extern, false)], vec![global("v", Linkage::Extern, 0)]),
-                module("b", vec![function("f", Linkage::Visible, true)], vec![global("v", Linkage::Visible, 8)]),
+                module(
+                    "a",
+                    vec![function("f", Linkage::Extern, false)],
+                    vec![global("v", Linkage::Extern, 0)],
+                ),
+                module(
+                    "b",
+                    vec![function("f", Linkage::Visible, true)],
+                    vec![global("v", Linkage::Visible, 8)],
+                ),
             ];
             let linked = link(order.iter().map(|&n| parts[n].clone()).collect()).expect("linked");
             assert_eq!((linked.functions.len(), linked.globals.len()), (1, 1));
@@ -256,16 +264,21 @@ mod tests {
 
     #[test]
     fn weak_gives_way_and_internal_stays() {
-        let a = module("a", vec![function("f", Linkage::Weak, true), function("g", Linkage::Internal, true)], vec![]);
-        let b = module("b", vec![function("f", Linkage::Visible, true), function("g", Linkage::Internal, true)], vec![]);
+        let a = module(
+            "a",
+            vec![function("f", Linkage::Weak, true), function("g", Linkage::Internal, true)],
+            vec![],
+        );
+        let b = module(
+            "b",
+            vec![function("f", Linkage::Visible, true), function("g", Linkage::Internal, true)],
+            vec![],
+        );
         let linked = link(vec![a.clone(), b.clone()]).expect("linked");
         assert_eq!(linked.functions.len(), 3);
         assert_eq!(linked.functions[0].linkage, Linkage::Visible);
         let twice = link(vec![b.clone(), a, b]);
-        assert_eq!(
-            twice,
-            Err(LinkError::Twice { name: "f".into(), first: "b".into(), second: "b".into() })
-        );
+        assert_eq!(twice, Err(LinkError::Twice { name: "f".into(), first: "b".into(), second: "b".into() }));
     }
 
     #[test]

@@ -398,7 +398,13 @@ pub fn instantiate(out: Out<Handle>, graph: Handle, flags: u64) -> Answer {
 }
 
 /// The older way: with a node that is to blame, and a log.
-pub fn instantiate_v2(out: Out<Handle>, graph: Handle, node: Out<Handle>, log: Out<u8>, bytes: usize) -> Answer {
+pub fn instantiate_v2(
+    out: Out<Handle>,
+    graph: Handle,
+    node: Out<Handle>,
+    log: Out<u8>,
+    bytes: usize,
+) -> Answer {
     node.offer(std::ptr::null_mut());
     if bytes > 0 {
         log.offer(0);
@@ -447,8 +453,8 @@ pub fn exec_update(handle: Handle, graph: Handle, result: Out<u64>) -> Answer {
     let new = operations(&*find(graph)?)?;
     let mut nodes = exec.nodes();
     let kind = |o: &Operation| std::mem::discriminant(o);
-    let fits = nodes.len() == new.len()
-        && nodes.iter().zip(&new).all(|((_, old), (_, now))| kind(old) == kind(now));
+    let fits =
+        nodes.len() == new.len() && nodes.iter().zip(&new).all(|((_, old), (_, now))| kind(old) == kind(now));
     // 1: an error of no special kind.
     result.offer(u64::from(!fits));
     if !fits {

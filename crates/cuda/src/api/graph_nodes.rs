@@ -123,13 +123,7 @@ pub fn add_empty(out: Out<Handle>, graph: Handle, after: In<Handle>, count: usiz
     add(out, graph, after, count, Operation::Nothing, None)
 }
 
-pub fn add_child(
-    out: Out<Handle>,
-    graph: Handle,
-    after: In<Handle>,
-    count: usize,
-    child: Handle,
-) -> Answer {
+pub fn add_child(out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, child: Handle) -> Answer {
     // The child as it is now.
     let driver = driver()?;
     let copy = graph::Graph::new();
@@ -139,24 +133,12 @@ pub fn add_child(
     add(out, graph, after, count, Operation::Nothing, Some(copy.id))
 }
 
-pub fn add_record(
-    out: Out<Handle>,
-    graph: Handle,
-    after: In<Handle>,
-    count: usize,
-    event: Handle,
-) -> Answer {
+pub fn add_record(out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, event: Handle) -> Answer {
     let event = driver()?.events.get(event)?;
     add(out, graph, after, count, Operation::Record(event), None)
 }
 
-pub fn add_wait(
-    out: Out<Handle>,
-    graph: Handle,
-    after: In<Handle>,
-    count: usize,
-    event: Handle,
-) -> Answer {
+pub fn add_wait(out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, event: Handle) -> Answer {
     let event = driver()?.events.get(event)?;
     add(out, graph, after, count, Operation::Wait(event), None)
 }

@@ -7,8 +7,8 @@ use crate::program::{self, Function};
 use crate::state::{Driver, driver};
 use crate::types::{In, LaunchConfig, Out};
 use driver::Dim;
-use driver::machine::distribution::Occupancy;
 use driver::machine::command::Task;
+use driver::machine::distribution::Occupancy;
 use std::sync::atomic::Ordering;
 
 /// CTAs of so many threads and dynamic bytes that an SM holds.

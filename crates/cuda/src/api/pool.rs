@@ -88,8 +88,7 @@ fn allocate(out: Out<u64>, bytes: usize, pool: &Pool, stream: &Stream) -> Answer
     }
     // The address is known at once; whoever uses it before its turn in the stream does what a client must not do.
     let gpu = driver.gpu(pool.device)?;
-    let start =
-        driver.allocations.alloc(driver, gpu, stream.context.id, Kind::Pooled, bytes as u64, 0)?;
+    let start = driver.allocations.alloc(driver, gpu, stream.context.id, Kind::Pooled, bytes as u64, 0)?;
     driver.pools.owners().insert(start, pool.id);
     pool.most_used.fetch_max(driver.pools.used(driver, pool), Ordering::Relaxed);
     if stream.capture().is_some() {

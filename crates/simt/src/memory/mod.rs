@@ -83,7 +83,8 @@ impl Memory {
     /// Memory of at most `limit` bytes.
     pub fn new(limit: u64) -> Result<Memory, MemoryError> {
         let reserve = (GLOBAL_END - GLOBAL_BASE).min(limit.saturating_mul(2).saturating_add(1 << 30));
-        let region = Region::reserve(reserve as usize, GLOBAL_BASE as usize).map_err(|e| MemoryError::Reserve(e.to_string()))?;
+        let region = Region::reserve(reserve as usize, GLOBAL_BASE as usize)
+            .map_err(|e| MemoryError::Reserve(e.to_string()))?;
         Ok(Memory { region, table: RwLock::new(Vec::new()), heap: Mutex::new(Heap::default()), limit })
     }
 
@@ -178,8 +179,8 @@ impl Memory {
         let is_outside = b.start < b.end && (b.start >= end_of_region || b.end <= GLOBAL_BASE);
         let mut table = self.write_table();
         let n = table.partition_point(|other| other.start < b.start);
-        let is_free = (n == 0 || table[n - 1].end <= b.start)
-            && table.get(n).is_none_or(|next| next.start >= b.end);
+        let is_free =
+            (n == 0 || table[n - 1].end <= b.start) && table.get(n).is_none_or(|next| next.start >= b.end);
         // Below are the windows of other memory spaces.
         if !self.is_unified() || !is_outside || !is_free || b.start < GLOBAL_BASE {
             return Err(MemoryError::OutOfBounds(b.start, len));
