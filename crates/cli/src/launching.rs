@@ -90,6 +90,7 @@ impl<'a> Launching<'a> {
             done: Some(&progress.done),
             print: Some(&print),
             vectors: None,
+            workspace: 0,
             timing: self.config.map(|config| Timing {
                 config,
                 cold: self.cold,
