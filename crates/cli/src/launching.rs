@@ -91,12 +91,11 @@ impl<'a> Launching<'a> {
             print: Some(&print),
             vectors: None,
             timing: self.config.map(|config| Timing {
-                config,
                 cold: self.cold,
                 detail: self.detail,
                 sampling: self.sampling,
                 cycles: progress.cycles.as_ref(),
-                progress: None,
+                ..Timing::new(config)
             }),
         };
         let finished = (Mutex::new(false), std::sync::Condvar::new());
