@@ -8,12 +8,13 @@ use machine::ppu::{Checkpoints, Ppu, RunOptions, Stopped};
 use machine::report::Shape;
 use machine::sm::trace_cell::{RegisterError, Settings, registers};
 use machine::{Config, Report};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use trace::record::Form;
 
 /// What trace cells collect of a launch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sampling {
     /// What the registers of the cells are set to; the event buffer is the driver's.
     pub settings: Settings,
@@ -31,7 +32,7 @@ impl Default for Sampling {
 }
 
 /// What trace cells collected: records as they lay in the event buffer.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Sampled {
     pub form: Form,
     pub bytes: Vec<u8>,
