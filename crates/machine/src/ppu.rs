@@ -2,7 +2,7 @@
 
 mod checkpoint;
 
-pub use checkpoint::{Checkpoints, Moment};
+pub use checkpoint::{Checkpoints, Moment, layout};
 
 use crate::Config;
 use crate::command::{Command, Task};

@@ -5,6 +5,7 @@
 //! is one state, whatever the number of threads; saving it changes nothing.
 
 use super::{Part, Ppu, Run, Stopped};
+use crate::Config;
 use crate::front::Front;
 use crate::memory;
 use crate::observe::Traffic;
@@ -44,6 +45,15 @@ impl Moment<'_> {
     pub fn bytes(&self) -> Result<Vec<u8>, String> {
         postcard::to_allocvec(&self.state).map_err(|e| format!("the machine's state cannot be written: {e}"))
     }
+}
+
+/// A fingerprint of how state is laid out: that of a small machine that has run nothing, as it would be saved. Where the
+/// fields of a block change, so does this; states with another one cannot be read.
+pub fn layout() -> u64 {
+    let Ok(config) = Config::preset("tiny") else { return 0 };
+    let ppu = Ppu::new(config);
+    let state = postcard::to_allocvec(&(ppu.kept(), &ppu.memory, &ppu.front, &ppu.sms)).unwrap_or_default();
+    state.iter().fold(0xcbf2_9ce4_8422_2325, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
 }
 
 /// What a processor keeps from launch to launch besides its SMs, the memory behind them and its front.
