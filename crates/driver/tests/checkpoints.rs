@@ -167,6 +167,8 @@ enum Death {
     Cycle(u64),
     Call(u64),
     Never,
+    /// Not at all, and there are no checkpoints.
+    Unwatched,
 }
 
 /// Runs a launch file, from its start or from its last checkpoint; nothing when it was killed. And the calls of the file
@@ -190,7 +192,7 @@ fn run(folder: &Path, way: &Way, death: Death) -> (Option<Outcome>, u64) {
     let (cycle, calls) = match death {
         Death::Cycle(n) => (n, u64::MAX),
         Death::Call(n) => (u64::MAX, n),
-        Death::Never => (u64::MAX, u64::MAX),
+        Death::Never | Death::Unwatched => (u64::MAX, u64::MAX),
     };
     let storage = Mortal::new(calls);
     let keeper = Keeper::new(&storage, &path, way.every, &session, &way.timing(), b"command");
@@ -213,7 +215,10 @@ fn run(folder: &Path, way: &Way, death: Death) -> (Option<Outcome>, u64) {
             keeper.save(session.device(), &done, 0.0, moment)
         };
         let timing = Timing {
-            checkpoints: Some(Checkpoints { every: 1, keep: &keep }),
+            checkpoints: match death {
+                Death::Unwatched => None,
+                _ => Some(Checkpoints { every: 1, keep: &keep }),
+            },
             resume: old.as_ref().filter(|_| number == first).map(Checkpoint::machine),
             ..way.timing()
         };
@@ -252,13 +257,10 @@ impl Random {
 fn survives(name: &str, way: &Way, seed: u64, kills: u32) {
     let folder = Folder::new(name);
     std::fs::write(folder.0.join("checkpoint.ptx"), PROGRAM).expect("a program");
-    let (undisturbed, calls) = run(&folder.0, way, Death::Never);
-    let undisturbed = undisturbed.expect("an outcome");
+    let undisturbed = run(&folder.0, way, Death::Unwatched).0.expect("an outcome");
+    let (watched, calls) = run(&folder.0, way, Death::Never);
+    assert_eq!(watched.as_ref(), Some(&undisturbed), "{name}: writing checkpoints changes nothing");
     let cycles: u64 = undisturbed.launches.iter().filter_map(|l| Some(l.report.as_ref()?.cycles)).sum();
-    eprintln!(
-        "{name}: {undisturbed:?} {calls} {}",
-        std::fs::metadata(folder.0.join("state")).map_or(0, |m| m.len())
-    );
     assert!(folder.0.join("state").exists(), "{cycles} cycles are long enough for a checkpoint");
     // Going on from the last checkpoint, with nothing else left.
     std::fs::remove_file(folder.0.join("checkpoint.ptx")).expect("removed");
@@ -280,6 +282,10 @@ fn survives(name: &str, way: &Way, seed: u64, kills: u32) {
         if let Some(outcome) = outcome {
             // It had come too far to be killed.
             assert_eq!(outcome, undisturbed, "{name}: {n} {death:?}");
+        } else if let Death::Cycle(at) = death {
+            // At most one interval is lost, and the way to the exchange point where it ended.
+            let kept = Checkpoint::open(&folder.0.join("state")).map_or(0, |c| c.cycle());
+            assert!(kept + way.every + 2 * u64::from(way.config.quantum) >= at, "{name}: {kept} {at}");
         }
     }
     assert_eq!(run(&folder.0, way, Death::Never).0.as_ref(), Some(&undisturbed), "{name}");

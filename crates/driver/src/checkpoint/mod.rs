@@ -65,6 +65,8 @@ struct Fixed<'a> {
 /// What changes.
 #[derive(Serialize, Deserialize)]
 struct Changing {
+    /// The machine's.
+    cycle: u64,
     finished: Vec<Finished>,
     seconds: f64,
     #[serde(with = "simt::arrays::bytes")]
@@ -189,6 +191,7 @@ impl<'a> Keeper<'a> {
         let memory_bytes = outline.filled_bytes();
         let filled = outline.filled.clone();
         let changing = Changing {
+            cycle: moment.cycle(),
             finished: done.finished.iter().map(Finished::new).collect(),
             seconds,
             printed: done.printed.clone(),
@@ -223,6 +226,7 @@ pub struct Checkpoint {
     name: String,
     fixed: Fixed<'static>,
     config: Config,
+    cycle: u64,
     done: Done,
     seconds: f64,
     outline: Outline,
@@ -261,6 +265,7 @@ impl Checkpoint {
         check(&fixed.file, changing.finished.len()).map_err(contents)?;
         Ok(Checkpoint {
             name,
+            cycle: changing.cycle,
             done: Done {
                 finished: changing.finished.into_iter().map(|f| f.restore(&config)).collect(),
                 printed: changing.printed,
@@ -291,6 +296,11 @@ impl Checkpoint {
     /// Cycles between checkpoints.
     pub fn every(&self) -> u64 {
         self.fixed.every
+    }
+
+    /// The machine's cycle, counted over all launches.
+    pub fn cycle(&self) -> u64 {
+        self.cycle
     }
 
     /// How far the run had come.
