@@ -6,7 +6,16 @@ use driver::launch_file::LaunchFile;
 use driver::{CompileOptions, LaunchOptions, Session};
 use serde_json::Value;
 use simt::Isa;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Seconds that this thread was on a core so far; `None` where the host does not say.
+pub fn seconds_on_core() -> Option<f64> {
+    // The host counts in steps of some milliseconds, and exactly when a thread leaves its core.
+    std::thread::sleep(Duration::from_micros(1));
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds: u64 = text.split_whitespace().next()?.parse().ok()?;
+    Some(nanoseconds as f64 * 1e-9)
+}
 
 /// Kernels that have a target: the share of the bare loop's rate that one thread must reach.
 pub const TARGETS: [(&str, f64); 5] =

@@ -3,6 +3,7 @@
 //! What counts is the time that the compiler was on a core, the best of several rounds over all lengths: whatever else the host
 //! does then weighs little, and not more on long modules than on short ones.
 
+use crate::bench::seconds_on_core;
 use crate::generate;
 use driver::{CompileOptions, Source};
 use serde_json::{Value, json};
@@ -118,13 +119,6 @@ pub fn json(rows: &[Row]) -> Value {
         })
     };
     json!({ "kinds": rows.iter().map(row).collect::<Vec<_>>(), "summary": summary(rows).trim() })
-}
-
-/// Seconds that this thread was on a core so far; `None` where the host does not say.
-fn seconds_on_core() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    let nanoseconds: u64 = text.split_whitespace().next()?.parse().ok()?;
-    Some(nanoseconds as f64 * 1e-9)
 }
 
 /// Seconds over which short work is repeated: hosts count the time on a core in steps of some milliseconds.

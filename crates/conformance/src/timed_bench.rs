@@ -3,7 +3,7 @@
 //!
 //! Everything is a ratio within one run: hosts differ, and so do the loads on them.
 
-use crate::bench::{peak, reset_peak};
+use crate::bench::{peak, reset_peak, seconds_on_core};
 use crate::kernels::Kernel;
 use crate::timed::Machine;
 use crate::truth::Truth;
@@ -119,22 +119,35 @@ impl Stage {
     /// Seconds of all launches on the timed machine, and their cycles.
     fn timed(&self, session: &Session<'_>, machine: &mut Machine) -> Result<(f64, u64), String> {
         session.fill().map_err(|e| e.to_string())?;
-        let (mut cycles, start) = (0, Instant::now());
-        for number in 0..self.file.launches.len() {
-            cycles += machine.launch_of(&self.file, session, number)?.cycles;
-        }
+        let start = Instant::now();
+        let cycles = self.cycles(session, machine)?;
         Ok((start.elapsed().as_secs_f64(), cycles))
     }
 
-    fn functional(&self, session: &Session<'_>) -> Result<f64, String> {
-        session.fill().map_err(|e| e.to_string())?;
+    /// Cycles of all launches on the timed machine.
+    fn cycles(&self, session: &Session<'_>, machine: &mut Machine) -> Result<u64, String> {
+        (0..self.file.launches.len())
+            .map(|number| Ok(machine.launch_of(&self.file, session, number)?.cycles))
+            .sum()
+    }
+
+    fn functional(&self, session: &Session<'_>) -> Result<(), String> {
         let options = LaunchOptions { threads: 1, ..LaunchOptions::default() };
-        let start = Instant::now();
         for number in 0..self.file.launches.len() {
             session.launch(number, &options).map_err(|e| e.to_string())?;
         }
-        Ok(start.elapsed().as_secs_f64())
+        Ok(())
     }
+}
+
+/// Seconds that `work` had this thread on a core, so that other programs of the host count less; where the host does not
+/// say, seconds that it took.
+fn on_core<R>(work: impl FnOnce() -> Result<R, String>) -> Result<(f64, R), String> {
+    let (core, start) = (seconds_on_core(), Instant::now());
+    let outcome = work()?;
+    let elapsed = start.elapsed().as_secs_f64();
+    let seconds = core.and_then(|from| Some(seconds_on_core()? - from)).unwrap_or(elapsed);
+    Ok((seconds, outcome))
 }
 
 /// Timed and functional in turn, `repetitions` times; the best of each counts.
@@ -148,8 +161,10 @@ pub fn rate(kernel: &Kernel, results: &Value, config: &Config, repetitions: u32)
     let mut machine = Machine::new(config, 1);
     let (mut timed, mut functional, mut cycles) = (f64::INFINITY, f64::INFINITY, 0);
     for _ in 0..repetitions.max(1) {
-        functional = functional.min(stage.functional(&session)?);
-        let (seconds, took) = stage.timed(&session, &mut machine)?;
+        session.fill().map_err(|e| e.to_string())?;
+        functional = functional.min(on_core(|| stage.functional(&session))?.0);
+        session.fill().map_err(|e| e.to_string())?;
+        let (seconds, took) = on_core(|| stage.cycles(&session, &mut machine))?;
         (timed, cycles) = (timed.min(seconds), took);
     }
     Ok(Rate {

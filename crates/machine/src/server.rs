@@ -120,19 +120,22 @@ impl Calendar {
     #[inline]
     pub fn take(&mut self, at: Cycle, units: u32) -> Cycle {
         let wanted = at.0 >> self.shift;
-        // Mostly the first bucket has room.
-        if wanted >= self.first() {
-            self.reach(wanted);
-            let (room, unit) = (self.room, self.unit);
-            let bucket = self.bucket(wanted);
-            let used = u32::from(bucket.used) + units;
-            if used <= room {
-                bucket.used = used as u16;
-                let share = (u64::from(used) * unit) >> 32;
-                return Cycle((wanted << self.shift) + share.saturating_sub(1)).later(at);
+        // Mostly the first bucket is one of those that are kept, and has room.
+        if self.newest.wrapping_sub(wanted) >= BUCKETS as u64 {
+            if wanted < self.newest {
+                return self.take_later(wanted, at, units);
             }
+            self.reach(wanted);
         }
-        self.take_later(wanted, at, units)
+        let (room, unit) = (self.room, self.unit);
+        let bucket = self.bucket(wanted);
+        let used = u32::from(bucket.used) + units;
+        if used > room {
+            return self.take_later(wanted, at, units);
+        }
+        bucket.used = used as u16;
+        let share = (u64::from(used) * unit) >> 32;
+        Cycle((wanted << self.shift) + share.saturating_sub(1)).later(at)
     }
 
     /// The same where the first bucket has not enough room.

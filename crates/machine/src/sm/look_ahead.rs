@@ -1,13 +1,16 @@
 //! What a turn of an SM will need, asked of the host's caches before it begins: the SMs had their turns in between.
 
 use super::core::{Sm, Work};
-use super::warp::Owner;
+use super::warp::{Owner, Place};
 use crate::ports::RequestKind;
 use crate::units::Cycle;
-use simt::prefetch::{prefetch, prefetch_all};
+use simt::prefetch::{HOST_LINE, prefetch, prefetch_all};
 
 /// Instructions of a warp whose registers are asked for.
 const INSTRUCTIONS: usize = 4;
+
+/// Places of a scoreboard that are asked for, beside the one that an answer is for.
+const PLACES: usize = 32;
 
 impl Sm {
     /// Answers until `until` are known, and so are the warps that will run. One step goes over all of them before the next
@@ -30,6 +33,10 @@ impl Sm {
         }
         for owner in &self.expected {
             if let Some(warp) = self.warps.get(owner.warp as usize) {
+                // What other instructions wait for, too.
+                for place in (0..warp.places.len().min(PLACES)).step_by(HOST_LINE / size_of::<Place>()) {
+                    prefetch(&warp.places, place);
+                }
                 prefetch(&warp.places, owner.first.into());
                 if let Some(cta) = work.ctas.get(warp.cta as usize) {
                     cta.resident.expect(warp.index as usize);

@@ -159,6 +159,7 @@ impl Shared<'_> {
             }
             _ => {
                 cta.resident.access(index, self.access);
+                self.load_store.prepare_access(self.access);
             }
         }
         None

@@ -18,7 +18,7 @@ pub use spec::{L1, Shared, Spec};
 use crate::counters::Counters;
 use crate::ports::{Request, Response};
 use crate::server::{Line, Queue};
-use crate::units::{Cycle, SmId};
+use crate::units::{Cycle, LINE, SmId};
 use arbiter::Port as BankPort;
 use coalesce::Pieces;
 use flight::Flights;
@@ -26,7 +26,7 @@ use isa::field::Cache;
 use l1::Tags;
 use serde::{Deserialize, Serialize};
 use simt::fault::Space;
-use simt::resident::Access;
+use simt::resident::{Access, Where};
 
 /// The queue that an access waits in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -339,6 +339,16 @@ impl LoadStore {
             _ => self.after(begin, latency),
         };
         (begin, ready)
+    }
+
+    /// An access will issue soon: its lines are looked up then, of which one is asked of the host's caches.
+    #[inline(always)]
+    pub fn prepare_access(&self, access: &Access) {
+        if access.global != 0
+            && let Where::Consecutive(address) | Where::Same(address) = access.place
+        {
+            self.cache.expect(address & !(LINE - 1));
+        }
     }
 
     /// Tells of answers that will come soon, in the order of their cycles, so that the host fetches what they need.
