@@ -101,6 +101,8 @@ pub struct Driver {
     pub linkers: Table<Linker>,
     pub graphs: crate::api::graph::Tables,
     pub pools: crate::api::pool::Pools,
+    pub exports: crate::api::ipc::Exports,
+    pub mappings: crate::api::vmm::Mappings,
 }
 
 static DRIVER: OnceLock<Result<Driver, Code>> = OnceLock::new();
@@ -173,6 +175,8 @@ fn start() -> Result<Driver, Code> {
         linkers: Table::default(),
         graphs: crate::api::graph::Tables::default(),
         pools: crate::api::pool::Pools::default(),
+        exports: crate::api::ipc::Exports::default(),
+        mappings: crate::api::vmm::Mappings::default(),
     })
 }
 
