@@ -251,7 +251,8 @@ impl Checkpoint {
         Ok(Checkpoint::read(name.clone(), Box::new(file)).map_err(refused)?)
     }
 
-    /// Reads a checkpoint. Nothing in it is trusted that could do more than end the run with an error.
+    /// Reads a checkpoint. A right checksum says that it is what was written; what the engine relies on for its own safety
+    /// (places in the code, rows of registers, addresses of the host) is checked all the same, when it is made use of.
     pub fn read(name: String, mut bytes: Box<dyn Bytes>) -> Result<Checkpoint, FileError> {
         let parts = file::read(&mut *bytes, machine::ppu::layout())?;
         let (mut fixed, rest): (Fixed<'static>, &[u8]) =
