@@ -154,14 +154,14 @@ impl<'a> Keeper<'a> {
         };
         storage::check(storage, path).map_err(|e| cannot(&e))?;
         let programs = session.programs().map(|(path, source, module)| {
-            let image = module.image().to_bytes().map_err(|e| cannot(&e))?;
+            let image = module.image().to_bytes().map_err(|e| Problems::from(cannot(&e)))?;
             Ok(Program { path: path.clone(), source: source.clone(), image })
         });
         let fixed = Fixed {
             command: command.to_vec(),
             config: timing.config.render(),
             file: Cow::Borrowed(session.file()),
-            programs: programs.collect::<Result<_, Problem>>()?,
+            programs: programs.collect::<Result<_, Problems>>()?,
             every,
             cold: timing.cold,
             detail: timing.detail,
