@@ -25,6 +25,7 @@ block = [128, 1, 1]
 arg = [
     {{ name = "data", buffer = "u32", count = 640, init = {{ iota = [3, 77] }}, out = "data.npy" }},
     {{ name = "counts", buffer = "u32", count = 128, out = true }},
+    {{ name = "field", buffer = "u32", count = 66000, out = true }},
     {{ u32 = {rounds} }},
 ]
 
