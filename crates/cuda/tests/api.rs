@@ -36,6 +36,20 @@ fn arguments_can_be_packed() {
 }
 
 #[test]
+fn old_clients_set_what_they_launch() {
+    let _s = Session::new();
+    let f = function(load(PTX), "add");
+    let a = alloc(4 * 64);
+    assert_eq!(cuMemsetD8_v2(a, 0, 4 * 64), 0);
+    assert_eq!(cuFuncSetBlockShape(f, 32, 1, 1), 0);
+    assert_eq!(cuLaunchGrid(f, 2, 1), 1, "arguments are missing");
+    assert_eq!(cuParamSetv(f, 0, std::ptr::from_ref(&a) as usize, 8), 0);
+    assert_eq!((cuParamSeti(f, 8, 6), cuParamSeti(f, 16, 64), cuParamSetSize(f, 24)), (0, 0, 0));
+    assert_eq!(cuLaunchGrid(f, 2, 1), 0);
+    assert_eq!(read(a, 64), [6; 64]);
+}
+
+#[test]
 fn streams_order_work_and_events_order_streams() {
     let _s = Session::new();
     let module = load(PTX);
