@@ -109,7 +109,7 @@ fn wait_for_another(path: &Path, before: &mut Option<Vec<u8>>, child: &mut Child
 
 #[test]
 fn a_process_that_is_killed_goes_on() {
-    let folder = Folder::new("killed", 60);
+    let folder = Folder::new("killed", 20);
     let whole = folder.warploom(&RUN);
     let (undisturbed, data) = (results(&whole), folder.read("data.npy"));
     std::fs::remove_file(folder.path("data.npy")).expect("removed");
@@ -134,7 +134,7 @@ fn a_process_that_is_killed_goes_on() {
 
 #[test]
 fn killed_in_the_middle_of_a_write() {
-    let folder = Folder::new("written", 40);
+    let folder = Folder::new("written", 12);
     let undisturbed = results(&folder.warploom(&RUN));
     assert_eq!(results(&folder.warploom(&KEPT)), undisturbed, "checkpoints change nothing");
     let blocks = folder.read("state").len() as u64 / 512;
