@@ -25,6 +25,7 @@ block = [128, 1, 1]
 arg = [
     {{ name = "data", buffer = "u32", count = 640, init = {{ iota = [3, 77] }}, out = "data.npy" }},
     {{ name = "counts", buffer = "u32", count = 128, out = true }},
+    {{ name = "field", buffer = "u32", count = 66000, out = true }},
     {{ u32 = {rounds} }},
 ]
 
@@ -108,7 +109,7 @@ fn wait_for_another(path: &Path, before: &mut Option<Vec<u8>>, child: &mut Child
 
 #[test]
 fn a_process_that_is_killed_goes_on() {
-    let folder = Folder::new("killed", 60);
+    let folder = Folder::new("killed", 20);
     let whole = folder.warploom(&RUN);
     let (undisturbed, data) = (results(&whole), folder.read("data.npy"));
     std::fs::remove_file(folder.path("data.npy")).expect("removed");
@@ -133,7 +134,7 @@ fn a_process_that_is_killed_goes_on() {
 
 #[test]
 fn killed_in_the_middle_of_a_write() {
-    let folder = Folder::new("written", 40);
+    let folder = Folder::new("written", 12);
     let undisturbed = results(&folder.warploom(&RUN));
     assert_eq!(results(&folder.warploom(&KEPT)), undisturbed, "checkpoints change nothing");
     let blocks = folder.read("state").len() as u64 / 512;
