@@ -262,7 +262,7 @@ impl Way<'_> {
             local_base: context.local_base + context.local_stride * (self.first_slot + n as u64),
         };
         let path = operation.path();
-        let Issued { operands_read, result } =
+        let Issued { operands_read, left, result } =
             self.load_store.issue(Cycle(now), &operation, self.out, counters);
         // What the operation reads must not change before it is read.
         let read = Ready::at(operands_read.0, timing.producer);
@@ -280,7 +280,7 @@ impl Way<'_> {
             warp.write(writes, ready);
         } else {
             warp.stores += u32::from(result == Outcome::Pending);
-            warp.stores_left = warp.stores_left.max(operands_read.0);
+            warp.stores_left = warp.stores_left.max(operands_read.0).max(left.0);
         }
         let class = if path == Path::Global { Class::Global } else { Class::Shared };
         sub.hold(class, now, self.load_store.room(sub.number, path).0);
