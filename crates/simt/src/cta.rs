@@ -3,12 +3,13 @@
 use crate::aligned::Aligned;
 use crate::special::Place;
 use isa::field::BarMode;
+use serde::{Deserialize, Serialize};
 
 /// Barriers of a CTA.
 pub const BARRIERS: usize = 16;
 
 /// What a reduction at a barrier gave.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Reduction {
     pub count: u32,
     pub all: bool,
@@ -16,7 +17,7 @@ pub struct Reduction {
 }
 
 /// A barrier counts threads; when enough have come, its phase ends.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Barrier {
     phase: u64,
     /// Threads that came in this phase, those that wait among them.
@@ -65,7 +66,47 @@ pub struct CtaState {
     used: u32,
 }
 
+/// What a CTA's state holds besides what follows from its launch.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Saved {
+    index: [u32; 3],
+    place: Place,
+    live_threads: u32,
+    ended_phases: u64,
+    #[serde(with = "crate::arrays::bytes")]
+    output: Vec<u8>,
+    #[serde(with = "crate::arrays::bytes")]
+    shared: Vec<u8>,
+    barriers: [Barrier; BARRIERS],
+    used: u32,
+}
+
 impl CtaState {
+    pub(crate) fn save(&self) -> Saved {
+        Saved {
+            index: self.index,
+            place: self.place,
+            live_threads: self.live_threads,
+            ended_phases: self.ended_phases,
+            output: self.output.clone(),
+            shared: self.shared().to_vec(),
+            barriers: self.barriers.clone(),
+            used: self.used,
+        }
+    }
+
+    /// Makes it what was saved from one of the same launch; false where that cannot be.
+    pub(crate) fn restore(&mut self, saved: Saved) -> bool {
+        if saved.shared.len() != self.shared_bytes as usize || saved.used >> BARRIERS != 0 {
+            return false;
+        }
+        self.shared.as_mut_slice()[..saved.shared.len()].copy_from_slice(&saved.shared);
+        (self.index, self.place) = (saved.index, saved.place);
+        (self.live_threads, self.ended_phases) = (saved.live_threads, saved.ended_phases);
+        (self.output, self.barriers, self.used) = (saved.output, saved.barriers, saved.used);
+        true
+    }
+
     pub fn new(grid: [u32; 3], block: [u32; 3], shared_bytes: u32, dynamic_shared: u32) -> CtaState {
         CtaState {
             index: [0; 3],

@@ -10,6 +10,7 @@
 use crate::memory::{Bounds, Memory};
 use crate::ops::atomic;
 use isa::field::{AtomOp, AtomType};
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -20,7 +21,7 @@ const WORD: u32 = 6;
 const WORDS: u32 = 128;
 
 /// An entry: bytes to store, or an atomic.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Entry {
     cycle: u64,
     start: u64,
@@ -31,9 +32,11 @@ struct Entry {
 }
 
 /// An atomic or reduction of a warp.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Atomic {
+    #[serde(with = "crate::arrays::bits")]
     pub op: AtomOp,
+    #[serde(with = "crate::arrays::bits")]
     pub ty: AtomType,
     /// Whether the warp wants what was in memory.
     pub returns: bool,
@@ -55,7 +58,7 @@ impl Atomic {
 }
 
 /// What one lane brings to an atomic. After the exchange `x` is what it found in memory.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Operand {
     pub address: u64,
     pub lane: u32,
@@ -87,6 +90,7 @@ impl Answer<'_> {
 }
 
 /// The log of an SM.
+#[derive(Serialize, Deserialize)]
 pub struct Log {
     /// Handed back with the results of the atomics that are logged while it is set: whose they are.
     pub token: u32,
@@ -94,6 +98,7 @@ pub struct Log {
     /// All that is logged lies between these; nothing is when `high` is zero.
     low: u64,
     high: u64,
+    #[serde(with = "crate::arrays::boxed")]
     filter: Box<[u64; WORDS as usize]>,
     entries: Vec<Entry>,
     /// What is stored; every entry starts at a multiple of sixteen bytes.
@@ -150,6 +155,24 @@ impl Log {
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.high == 0
+    }
+
+    /// Whether what was read from a file can be a log: atomics stand at multiples of their sizes, and every entry has what
+    /// it names.
+    pub fn is_sound(&self) -> bool {
+        let lanes = |a: &Atomic| self.operands.get(a.first as usize..a.first.checked_add(a.lanes)? as usize);
+        let is_aligned = |a: &Atomic| {
+            let size = u64::from(atomic::size(a.ty));
+            lanes(a).is_some_and(|all| all.iter().all(|o| o.address % size == 0))
+        };
+        let exists = |e: &Entry| match e.is_atomic {
+            true => (e.at as usize) < self.atomics.len(),
+            false => {
+                let words = e.end.checked_sub(e.start).map(|n| n.div_ceil(16));
+                words.is_some_and(|n| n.saturating_add(e.at.into()) <= self.bytes.len() as u64)
+            }
+        };
+        self.done == 0 && self.atomics.iter().all(is_aligned) && self.entries.iter().all(exists)
     }
 
     /// What is logged from now on happens in this cycle. Cycles do not go back.

@@ -24,6 +24,7 @@ use crate::stall::{Stall, StallCycles, StallTable};
 use crate::units::{Cycle, SmId};
 use isa::field::Cache;
 use isa::image::Image;
+use serde::{Deserialize, Serialize};
 use simt::Where;
 use simt::log::Log;
 use simt::resident::{Access, Resident};
@@ -90,6 +91,7 @@ pub struct Failure {
 }
 
 /// A streaming multiprocessor.
+#[derive(Serialize, Deserialize)]
 pub struct Sm {
     pub id: SmId,
     pub(super) spec: Arc<Spec>,
@@ -128,6 +130,7 @@ pub struct Sm {
     outgoing: Outgoing,
     pub ends: Vec<CtaEnd>,
     pub log: Log,
+    #[serde(skip)]
     pub failure: Option<Failure>,
     /// What came in, by cycle.
     pub(super) inbox: Incoming,
@@ -141,13 +144,18 @@ pub struct Sm {
     /// A sub-core did something that another one may have to look at before its next cycle.
     pub(super) touched: bool,
     /// The host has instructions for sets of warps.
+    #[serde(skip, default = "super::schedule::counts_bits")]
     pub(super) counts_bits: bool,
     /// From here on nothing may happen that concerns others, and something would have.
     pub(super) horizon: u64,
     pub(super) is_held: bool,
+    #[serde(skip)]
     pub(super) access: Access,
+    #[serde(skip)]
     done: Vec<Done>,
+    #[serde(skip)]
     constant_done: Vec<(u64, Cycle)>,
+    #[serde(skip)]
     lines: Vec<(u32, Cycle)>,
     /// How evenly warps progress, where someone wants to know; when to look, and the cycle that samples are counted from.
     pub progress: Option<Progress>,
@@ -208,6 +216,29 @@ impl Sm {
             sample_from: 0,
             output: Vec::new(),
         }
+    }
+
+    /// Takes the place of an SM that was built for the same machine; false where it cannot.
+    pub fn replace(&mut self, other: Sm) -> bool {
+        let is_alike = other.id == self.id && other.size() == self.size() && other.spec == self.spec;
+        // All SMs of a machine share one specification.
+        let spec = self.spec.clone();
+        *self = other;
+        self.spec = spec;
+        is_alike && self.log.is_sound()
+    }
+
+    /// Whether the warps that were read from a file are where warps of these CTAs can be.
+    pub fn is_sound(&self, work: &Work<'_>) -> bool {
+        self.warps.iter().filter(|w| w.state != State::Empty).all(|w| {
+            let Some(cta) = work.ctas.get(usize::from(w.cta)) else { return false };
+            let code = &work.contexts[cta.context].code;
+            usize::from(w.context) == cta.context
+                && usize::from(w.index) < cta.resident.warps()
+                && (w.pc as usize) < code.len()
+                && w.places.len() == code.scoreboard
+                && usize::from(w.sub_core) < self.subs.len()
+        })
     }
 
     /// Warp slots and sub-cores.
