@@ -5,7 +5,7 @@ use super::core::{CtaSlot, Failure, Sm, Work};
 use super::fetch::Fetched;
 use super::load_store::{self, Issued, Operation, Outcome, Path};
 use super::warp::{NO_LINE, Ready, State};
-use super::watch::Watch;
+use super::watch::{Watch, with_watch};
 use crate::stall::Stall;
 use crate::units::Cycle;
 use isa::{Inst, Operand};
@@ -33,10 +33,13 @@ impl Sm {
             }
             row.charge_waiting(why, timing.class.throttle());
             if let Some(watcher) = &mut self.watcher {
-                watcher.waited(n as u16, warp, s as u32, timing.class, (why, by_policy), now);
+                let why = (why, by_policy);
+                with_watch!(watcher, watch => watch.waited(n as u16, warp, s as u32, timing.class, why, now));
             }
         }
-        let threads = if self.watcher.is_some() { cta.resident.active(index).count_ones() } else { 0 };
+        if let Some(recorder) = self.watcher.as_mut().and_then(|w| w.recorder.as_mut()) {
+            recorder.has_threads(n as u16, cta.resident.active(index).count_ones());
+        }
         sub.take(warp.bit, timing.class);
         warp.issued = now;
         if timing.kind == Kind::Shuffle {
@@ -76,10 +79,13 @@ impl Sm {
             policies.issued(sub, warp.bit, pc, (timing.class, start), now);
         }
         if let Some(watcher) = &mut self.watcher {
-            watcher.issue(n as u16, pc, s as u32, &timing, threads, now);
-            if !timing.is_static {
-                watcher.produces(n as u16, context.code.places(&timing).0, pc);
-            }
+            let writes = context.code.places(&timing).0;
+            with_watch!(watcher, watch => {
+                watch.issue(n as u16, pc, s as u32, &timing, now);
+                if !timing.is_static {
+                    watch.produces(n as u16, writes, pc);
+                }
+            });
         }
         if timing.bank_reads != 0 {
             sub.read_banks(now, timing.bank_reads);

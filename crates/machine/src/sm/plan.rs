@@ -7,7 +7,7 @@ use super::fetch::{Fetch, Fetched};
 use super::sub_core::SubCore;
 use super::waits::FOR_READERS;
 use super::warp::{State, UNKNOWN, WarpSlot};
-use super::watch::Watch;
+use super::watch::{Watch, with_watch};
 use crate::counters::Counters;
 use crate::stall::{Stall, StallTable};
 use crate::units::Cycle;
@@ -112,7 +112,7 @@ impl Sm {
         match self.watcher.take() {
             None => self.plan_for(work, n, now, &mut ()),
             Some(mut watcher) => {
-                self.plan_for(work, n, now, &mut *watcher);
+                with_watch!(watcher, watch => self.plan_for(work, n, now, watch));
                 self.watcher = Some(watcher);
             }
         }

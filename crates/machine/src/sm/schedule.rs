@@ -8,7 +8,7 @@ use super::core::{Sm, Turn, Work};
 use super::plan::{Planned, Supply};
 use super::waits::FOR_READERS;
 use super::warp::{State, WarpSlot};
-use super::watch::Watch;
+use super::watch::{Watch, with_watch};
 use crate::stall::Stall;
 
 /// A warp that issues next, and the warps that could.
@@ -69,7 +69,7 @@ impl Sm {
         match self.watcher.take() {
             None => self.stretch_for(work, s, limit, &mut ()),
             Some(mut watcher) => {
-                let chosen = self.stretch_for(work, s, limit, &mut *watcher);
+                let chosen = with_watch!(watcher, watch => self.stretch_for(work, s, limit, watch));
                 self.watcher = Some(watcher);
                 chosen
             }
@@ -152,6 +152,9 @@ impl Sm {
             if warp.ahead == 0 {
                 let resident = &mut work.ctas[usize::from(warp.cta)].resident;
                 let index = usize::from(warp.index);
+                if W::THREADS {
+                    supply.watch.threads(n, resident.active(index).count_ones());
+                }
                 if timing.run > 0 {
                     warp.ahead = resident.run(index, timing.run.into());
                 } else if timing.kind == Kind::Branch
@@ -177,13 +180,7 @@ impl Sm {
                 supply.watch.waited(n, warp, sub.number, class, (why, [0; 2]), now);
             }
             row.charge(Stall::Selected, 1);
-            if W::ON {
-                let threads = match supply.watch.counts_threads() {
-                    true => work.ctas[usize::from(warp.cta)].resident.active(warp.index.into()).count_ones(),
-                    false => 0,
-                };
-                supply.watch.issue(n, pc, sub.number, timing, threads, now);
-            }
+            supply.watch.issue(n, pc, sub.number, timing, now);
             self.issued_by_class[class as usize] += 1;
             sub.take(bit, class);
             let start = sub.enter(class, now);

@@ -18,7 +18,7 @@ use super::waits::FOR_READERS;
 use super::warp::WarpSlot;
 use crate::stall::Stall;
 use fifo::Fifo;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use trace::record::{INSTRUCTION_BYTES, Record};
 
 /// Bytes that the load-store units store at once.
@@ -66,7 +66,9 @@ pub struct TraceCell {
     /// The next moment of each slot; none where it is not wanted.
     next: Vec<u64>,
     slots: Vec<Slot>,
-    samples: Vec<Sample>,
+    /// Samples of each slot in the order of time, those that went on taken off, and their number.
+    samples: Vec<VecDeque<Sample>>,
+    waiting_samples: usize,
     /// By events: how many are missing until the next moment, moments, and what warps did.
     missing_events: u64,
     moments: Vec<u64>,
@@ -118,7 +120,8 @@ impl TraceCell {
             window: (zero.saturating_add(settings.window.0), zero.saturating_add(settings.window.1)),
             next: vec![u64::MAX; slots],
             slots: vec![Slot::default(); slots],
-            samples: Vec::new(),
+            samples: vec![VecDeque::new(); slots],
+            waiting_samples: 0,
             missing_events: settings.period + settings.phase,
             moments: Vec::new(),
             moments_seen: 0,
@@ -182,7 +185,10 @@ impl TraceCell {
         until: u64,
         warp: Option<(&WarpSlot, &[u16])>,
     ) {
-        let missing = warp.map_or([0; 2], |(warp, checks)| missing(warp, checks));
+        let missing = match warp {
+            Some((warp, checks)) if !checks.is_empty() => missing(warp, checks),
+            _ => [0; 2],
+        };
         let sample = Sample {
             cycle: from,
             slot,
@@ -197,7 +203,12 @@ impl TraceCell {
         }
         let mut at = self.next[slot as usize];
         while at < until.min(self.window.1) {
-            self.samples.push(Sample { cycle: at, stalls: stalls | holds(missing, at), ..sample });
+            self.samples[slot as usize].push_back(Sample {
+                cycle: at,
+                stalls: stalls | holds(missing, at),
+                ..sample
+            });
+            self.waiting_samples += 1;
             at += self.stride;
         }
         self.next[slot as usize] = if at >= self.window.1 { u64::MAX } else { at };
@@ -296,40 +307,55 @@ impl TraceCell {
         if self.settings.event.is_some() {
             self.match_moments(horizon);
         }
-        let mut now: Vec<Sample> = Vec::new();
-        self.samples.retain(|s| {
-            let is_later = s.cycle >= horizon;
-            if !is_later {
-                now.push(*s);
+        // All slots that have a sample of the earliest moment, in the order of slots; then the next moment.
+        let heads =
+            |samples: &[VecDeque<Sample>]| samples.iter().filter_map(|q| Some(q.front()?.cycle)).min();
+        let mut next = heads(&self.samples);
+        while let Some(moment) = next.filter(|&m| m < horizon) {
+            next = None;
+            let mut taken = 0;
+            for slot in 0..self.samples.len() {
+                let queue = &mut self.samples[slot];
+                let Some(&s) = queue.front() else { continue };
+                if s.cycle != moment {
+                    next = Some(next.map_or(s.cycle, |n| n.min(s.cycle)));
+                    continue;
+                }
+                queue.pop_front();
+                next = match queue.front() {
+                    Some(after) => Some(next.map_or(after.cycle, |n| n.min(after.cycle))),
+                    None => next,
+                };
+                self.waiting_samples -= 1;
+                taken += 1;
+                self.send(s, taken);
             }
-            is_later
-        });
-        now.sort_by_key(|s| (s.cycle, s.slot));
-        let mut moment = (u64::MAX, 0);
-        for s in now {
-            moment = if moment.0 == s.cycle { (s.cycle, moment.1 + 1) } else { (s.cycle, 1) };
-            let is_kept = match self.settings.drain {
-                Drain::LoadStore => self.kept.get(&s.cycle).is_none_or(|&kept| moment.1 <= kept),
-                Drain::Own | Drain::Stream => self.fifo.put(s.cycle),
-            };
-            let full = (self.bytes.len() + self.settings.form.bytes()) as u64 > self.settings.buffer_bytes;
-            if !is_kept || full {
-                self.lost += 1;
-                continue;
-            }
-            self.records += 1;
-            let record = Record {
-                pc: s.pc,
-                stalls: s.stalls,
-                sm: self.sm,
-                warp: s.slot,
-                cta: s.cta,
-                cycle: s.cycle,
-                counters: s.counters,
-            };
-            record.write(self.settings.form, &mut self.bytes);
         }
         self.kept.retain(|&cycle, _| cycle >= horizon);
+    }
+
+    /// A record on its way to memory: the so many-th of its moment.
+    fn send(&mut self, s: Sample, number: u64) {
+        let is_kept = match self.settings.drain {
+            Drain::LoadStore => self.kept.get(&s.cycle).is_none_or(|&kept| number <= kept),
+            Drain::Own | Drain::Stream => self.fifo.put(s.cycle),
+        };
+        let full = (self.bytes.len() + self.settings.form.bytes()) as u64 > self.settings.buffer_bytes;
+        if !is_kept || full {
+            self.lost += 1;
+            return;
+        }
+        self.records += 1;
+        let record = Record {
+            pc: s.pc,
+            stalls: s.stalls,
+            sm: self.sm,
+            warp: s.slot,
+            cta: s.cta,
+            cycle: s.cycle,
+            counters: s.counters,
+        };
+        record.write(self.settings.form, &mut self.bytes);
     }
 
     /// Turns what warps did into samples at the moments before `horizon`.
@@ -347,7 +373,8 @@ impl TraceCell {
                     continue;
                 }
                 let stalls = i.sample.stalls | holds(i.missing, m);
-                self.samples.push(Sample { cycle: m, stalls, ..i.sample });
+                self.samples[i.sample.slot as usize].push_back(Sample { cycle: m, stalls, ..i.sample });
+                self.waiting_samples += 1;
             }
         }
         self.moments_seen += now as u64;
@@ -357,7 +384,7 @@ impl TraceCell {
 
     /// Whether so much has come together that [`TraceCell::flush`] is due.
     pub fn is_full(&self) -> bool {
-        self.samples.len() + self.intervals.len() > 1 << 16
+        self.waiting_samples + self.intervals.len() > 1 << 14
     }
 }
 

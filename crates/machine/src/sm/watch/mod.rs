@@ -29,9 +29,11 @@ pub type Waited = ([u64; 3], [u64; 2]);
 pub trait Watch {
     /// Somebody is there.
     const ON: bool;
+    /// The threads of an instruction matter.
+    const THREADS: bool;
 
-    /// Whether the threads of an instruction matter.
-    fn counts_threads(&self) -> bool;
+    /// The instructions that a warp issues from now on have so many threads.
+    fn threads(&mut self, slot: u16, threads: u32);
 
     /// A warp waits at its next instruction; `checks` are the scoreboard places that it looks at.
     fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, from: u64, until: u64);
@@ -39,8 +41,8 @@ pub trait Watch {
     /// A warp that could issue from `from` on does so at `now`.
     fn waited(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64);
 
-    /// An instruction issues, with so many threads.
-    fn issue(&mut self, slot: u16, pc: u32, sub: u32, timing: &Timing, threads: u32, now: u64);
+    /// An instruction issues.
+    fn issue(&mut self, slot: u16, pc: u32, sub: u32, timing: &Timing, now: u64);
 
     /// Its results will be at these places of the scoreboard in a while.
     fn produces(&mut self, slot: u16, places: &[u16], pc: u32);
@@ -48,11 +50,10 @@ pub trait Watch {
 
 impl Watch for () {
     const ON: bool = false;
+    const THREADS: bool = false;
 
     #[inline(always)]
-    fn counts_threads(&self) -> bool {
-        false
-    }
+    fn threads(&mut self, _: u16, _: u32) {}
 
     #[inline(always)]
     fn wait(&mut self, _: u16, _: &WarpSlot, _: &[u16], _: Stall, _: u64, _: u64) {}
@@ -61,10 +62,134 @@ impl Watch for () {
     fn waited(&mut self, _: u16, _: &WarpSlot, _: u32, _: Class, _: Waited, _: u64) {}
 
     #[inline(always)]
-    fn issue(&mut self, _: u16, _: u32, _: u32, _: &Timing, _: u32, _: u64) {}
+    fn issue(&mut self, _: u16, _: u32, _: u32, _: &Timing, _: u64) {}
 
     #[inline(always)]
     fn produces(&mut self, _: u16, _: &[u16], _: u32) {}
+}
+
+/// The reasons of a wait to be chosen, in the order in which they are told, and the cycle at which it began.
+fn reasons(class: Class, waited: Waited, now: u64) -> ([(Stall, u64); 5], u64) {
+    let ([throttle, held, others], [grant, window]) = waited;
+    let all = [
+        (class.throttle(), throttle),
+        (Stall::DispatchStall, held),
+        (Stall::Grant, grant),
+        (Stall::Window, window),
+        (Stall::NotSelected, others),
+    ];
+    let from = now - all.iter().map(|(_, n)| n).sum::<u64>();
+    (all, from)
+}
+
+impl Watch for TraceCell {
+    const ON: bool = true;
+    const THREADS: bool = false;
+
+    #[inline(always)]
+    fn threads(&mut self, _: u16, _: u32) {}
+
+    #[inline(always)]
+    fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, from: u64, until: u64) {
+        if self.is_due(slot, until) {
+            self.sample(slot, warp.pc, 1 << reason as u32, from, until, Some((warp, checks)));
+        }
+    }
+
+    #[inline(always)]
+    fn waited(&mut self, slot: u16, warp: &WarpSlot, _: u32, class: Class, waited: Waited, now: u64) {
+        if !self.is_due(slot, now) {
+            return;
+        }
+        let (all, mut from) = reasons(class, waited, now);
+        for (reason, cycles) in all.into_iter().filter(|(_, n)| *n > 0) {
+            if self.is_due(slot, from + cycles) {
+                self.sample(slot, warp.pc, 1 << reason as u32, from, from + cycles, None);
+            }
+            from += cycles;
+        }
+    }
+
+    #[inline(always)]
+    fn issue(&mut self, slot: u16, pc: u32, _: u32, timing: &Timing, now: u64) {
+        self.issued(pc, timing.kind, now);
+        if self.is_due(slot, now + 1) {
+            self.sample(slot, pc, 1 << Stall::Selected as u32, now, now + 1, None);
+        }
+    }
+
+    #[inline(always)]
+    fn produces(&mut self, _: u16, _: &[u16], _: u32) {}
+}
+
+impl Watch for Recorder {
+    const ON: bool = true;
+    const THREADS: bool = true;
+
+    #[inline(always)]
+    fn threads(&mut self, slot: u16, threads: u32) {
+        self.has_threads(slot, threads);
+    }
+
+    #[inline(always)]
+    fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, from: u64, until: u64) {
+        self.waits(slot, warp, checks, reason, from, until);
+    }
+
+    #[inline(always)]
+    fn waited(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64) {
+        let (all, mut from) = reasons(class, waited, now);
+        for (reason, cycles) in all.into_iter().filter(|(_, n)| *n > 0) {
+            self.chosen(slot, warp.pc, sub, class, reason, from, from + cycles);
+            from += cycles;
+        }
+    }
+
+    #[inline(always)]
+    fn issue(&mut self, slot: u16, pc: u32, sub: u32, timing: &Timing, now: u64) {
+        self.issues(slot, pc, sub, timing.class, now);
+    }
+
+    #[inline(always)]
+    fn produces(&mut self, slot: u16, places: &[u16], pc: u32) {
+        self.makes(slot, places, pc);
+    }
+}
+
+/// Both watch.
+impl<A: Watch, B: Watch> Watch for (&mut A, &mut B) {
+    const ON: bool = true;
+    const THREADS: bool = A::THREADS || B::THREADS;
+
+    #[inline(always)]
+    fn threads(&mut self, slot: u16, threads: u32) {
+        self.0.threads(slot, threads);
+        self.1.threads(slot, threads);
+    }
+
+    #[inline(always)]
+    fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, from: u64, until: u64) {
+        self.0.wait(slot, warp, checks, reason, from, until);
+        self.1.wait(slot, warp, checks, reason, from, until);
+    }
+
+    #[inline(always)]
+    fn waited(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64) {
+        self.0.waited(slot, warp, sub, class, waited, now);
+        self.1.waited(slot, warp, sub, class, waited, now);
+    }
+
+    #[inline(always)]
+    fn issue(&mut self, slot: u16, pc: u32, sub: u32, timing: &Timing, now: u64) {
+        self.0.issue(slot, pc, sub, timing, now);
+        self.1.issue(slot, pc, sub, timing, now);
+    }
+
+    #[inline(always)]
+    fn produces(&mut self, slot: u16, places: &[u16], pc: u32) {
+        self.0.produces(slot, places, pc);
+        self.1.produces(slot, places, pc);
+    }
 }
 
 /// Who watches an SM.
@@ -73,6 +198,25 @@ pub struct Watcher {
     pub cell: Option<TraceCell>,
     pub recorder: Option<Recorder>,
 }
+
+/// Calls something with whoever watches: code of its own for each of the three, so that none asks who else is there.
+macro_rules! with_watch {
+    ($watcher:expr, $watch:ident => $call:expr) => {
+        match (&mut $watcher.cell, &mut $watcher.recorder) {
+            (Some($watch), None) => $call,
+            (None, Some($watch)) => $call,
+            (Some(a), Some(b)) => {
+                let $watch = &mut (a, b);
+                $call
+            }
+            (None, None) => {
+                let $watch = &mut ();
+                $call
+            }
+        }
+    };
+}
+pub(super) use with_watch;
 
 impl Watcher {
     /// A new warp takes a slot.
@@ -84,9 +228,7 @@ impl Watcher {
             recorder.start(slot, linear);
         }
     }
-}
 
-impl Watcher {
     /// A memory operation went to the load-store unit: the counters before and after.
     pub fn accessed(
         &mut self,
@@ -115,72 +257,6 @@ impl Watcher {
     pub fn leave(&mut self, slot: u16) {
         if let Some(cell) = &mut self.cell {
             cell.leave(slot);
-        }
-    }
-}
-
-impl Watch for Watcher {
-    const ON: bool = true;
-
-    #[inline(always)]
-    fn counts_threads(&self) -> bool {
-        self.recorder.is_some()
-    }
-
-    #[inline(always)]
-    fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, from: u64, until: u64) {
-        if let Some(cell) = &mut self.cell
-            && cell.is_due(slot, until)
-        {
-            cell.sample(slot, warp.pc, 1 << reason as u32, from, until, Some((warp, checks)));
-        }
-        if let Some(recorder) = &mut self.recorder {
-            recorder.wait(slot, warp, checks, reason, from, until);
-        }
-    }
-
-    #[inline(always)]
-    fn waited(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64) {
-        let ([throttle, held, others], [grant, window]) = waited;
-        let all = [
-            (class.throttle(), throttle),
-            (Stall::DispatchStall, held),
-            (Stall::Grant, grant),
-            (Stall::Window, window),
-            (Stall::NotSelected, others),
-        ];
-        let mut from = now - all.iter().map(|(_, n)| n).sum::<u64>();
-        for (reason, cycles) in all.into_iter().filter(|(_, n)| *n > 0) {
-            let until = from + cycles;
-            if let Some(cell) = &mut self.cell
-                && cell.is_due(slot, until)
-            {
-                cell.sample(slot, warp.pc, 1 << reason as u32, from, until, None);
-            }
-            if let Some(recorder) = &mut self.recorder {
-                recorder.waited(slot, warp.pc, sub, class, reason, from, until);
-            }
-            from = until;
-        }
-    }
-
-    #[inline(always)]
-    fn issue(&mut self, slot: u16, pc: u32, sub: u32, timing: &Timing, threads: u32, now: u64) {
-        if let Some(cell) = &mut self.cell {
-            cell.issued(pc, timing.kind, now);
-            if cell.is_due(slot, now + 1) {
-                cell.sample(slot, pc, 1 << Stall::Selected as u32, now, now + 1, None);
-            }
-        }
-        if let Some(recorder) = &mut self.recorder {
-            recorder.issue(slot, pc, sub, timing.class, threads, now);
-        }
-    }
-
-    #[inline]
-    fn produces(&mut self, slot: u16, places: &[u16], pc: u32) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.produces(slot, places, pc);
         }
     }
 }

@@ -25,6 +25,8 @@ struct Slot {
     store: u32,
     /// Where it waited longest since its last barrier.
     longest: (u64, u32),
+    /// Threads of what it issues.
+    threads: u32,
 }
 
 /// Everything that a profile shows of an SM.
@@ -56,7 +58,7 @@ impl Recorder {
         instructions: usize,
         closely: bool,
     ) -> Recorder {
-        let slot = Slot { linear: 0, last: NONE, store: NONE, longest: (0, NONE) };
+        let slot = Slot { linear: 0, last: NONE, store: NONE, longest: (0, NONE), threads: 0 };
         Recorder {
             sm,
             start,
@@ -73,7 +75,7 @@ impl Recorder {
     }
 
     pub fn start(&mut self, slot: u16, linear: u64) {
-        self.slots[slot as usize] = Slot { linear, last: NONE, store: NONE, longest: (0, NONE) };
+        self.slots[slot as usize] = Slot { linear, last: NONE, store: NONE, longest: (0, NONE), threads: 0 };
         let n = slot as usize * self.places;
         self.makers[n..n + self.places].fill([NONE; 2]);
     }
@@ -86,6 +88,14 @@ impl Recorder {
         if until - from > longest.0 && reason != Stall::Barrier {
             *longest = (until - from, pc);
         }
+        if self.spans.is_some() {
+            self.span(slot, pc, reason, from, until);
+        }
+    }
+
+    /// Keeps a state of a warp of an SM that is watched closely.
+    #[cold]
+    fn span(&mut self, slot: u16, pc: u32, reason: Stall, from: u64, until: u64) {
         if let Some(spans) = &mut self.spans
             && spans.len() < SPANS
         {
@@ -102,7 +112,15 @@ impl Recorder {
     }
 
     #[inline]
-    pub fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, from: u64, until: u64) {
+    pub fn waits(
+        &mut self,
+        slot: u16,
+        warp: &WarpSlot,
+        checks: &[u16],
+        reason: Stall,
+        from: u64,
+        until: u64,
+    ) {
         self.state(slot, warp.pc, reason, from, until);
         let known = &self.slots[slot as usize];
         let (link, cause) = match reason {
@@ -139,7 +157,7 @@ impl Recorder {
     }
 
     #[inline]
-    pub fn waited(
+    pub fn chosen(
         &mut self,
         slot: u16,
         pc: u32,
@@ -160,17 +178,27 @@ impl Recorder {
     }
 
     #[inline]
-    pub fn issue(&mut self, slot: u16, pc: u32, sub: u32, class: Class, threads: u32, now: u64) {
-        self.state(slot, pc, Stall::Selected, now, now + 1);
-        self.slots[slot as usize].last = pc;
+    pub fn issues(&mut self, slot: u16, pc: u32, sub: u32, class: Class, now: u64) {
+        self.buckets.add_one(Stall::Selected, now);
+        if self.spans.is_some() {
+            self.span(slot, pc, Stall::Selected, now, now + 1);
+        }
+        let known = &mut self.slots[slot as usize];
+        known.last = pc;
         self.last_of_class[sub as usize][class as usize] = pc;
         if let Some(work) = self.work.get_mut(pc as usize) {
-            work.threads += u64::from(threads);
+            work.threads += u64::from(known.threads);
         }
     }
 
+    /// The instructions that a warp issues from now on have so many threads.
     #[inline]
-    pub fn produces(&mut self, slot: u16, places: &[u16], pc: u32) {
+    pub fn has_threads(&mut self, slot: u16, threads: u32) {
+        self.slots[slot as usize].threads = threads;
+    }
+
+    #[inline]
+    pub fn makes(&mut self, slot: u16, places: &[u16], pc: u32) {
         for &p in places {
             self.makers[slot as usize * self.places + p as usize][0] = pc;
         }

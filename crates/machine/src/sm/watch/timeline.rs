@@ -44,6 +44,16 @@ impl Buckets {
         }
     }
 
+    /// One cycle.
+    #[inline]
+    pub fn add_one(&mut self, reason: Stall, at: u64) {
+        let step = (at.saturating_sub(self.start) >> self.shift) as usize;
+        match self.states.get_mut(step) {
+            Some(state) => state[reason as usize] += 1,
+            None => self.add(reason, at, at + 1),
+        }
+    }
+
     #[cold]
     fn grow(&mut self, reason: Stall, from: u64, until: u64) {
         while (until - 1) >> self.shift >= MOST as u64 {
