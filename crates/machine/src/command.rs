@@ -3,10 +3,11 @@
 //! A command is a header and its operands. The header's top byte is the method, its low half the number of operand words
 //! that follow; the bits between are zero. 64-bit operands are two words, low half first.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A grid to run, as a record of what its CTAs need.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Task {
     /// What the host calls the launch; CTAs carry it.
     pub launch: u32,
@@ -32,7 +33,7 @@ impl Task {
 }
 
 /// Caches that a command can invalidate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Caches {
     /// Instruction caches of all levels before the second-level cache.
     pub instruction: bool,

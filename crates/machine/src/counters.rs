@@ -3,7 +3,7 @@
 macro_rules! counters {
     ($($(#[doc = $doc:literal])+ $name:ident,)*) => {
         /// Counters of a launch, of one SM or of the memory behind the SMs; they add up.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
         pub struct Counters {
             $($(#[doc = $doc])+ pub $name: u64,)*
         }

@@ -7,6 +7,7 @@ use crate::sm::{Context, Sm};
 use crate::stall::{Stall, StallCycles};
 use crate::units::Cycle;
 use isa::Op;
+use serde::{Deserialize, Serialize};
 use simt::Memory;
 use trace::profile::{Cause, Detail, Link, Timeline, Work};
 
@@ -84,6 +85,7 @@ pub fn detail(watchers: Vec<Watcher>, context: &Context<'_>, stalls: &[StallCycl
 }
 
 /// What memory did so far, at some cycles of a launch.
+#[derive(Serialize, Deserialize)]
 pub struct Traffic {
     start: Cycle,
     /// Cycles between two looks: more in a long launch.

@@ -1,9 +1,10 @@
 //! What travels between blocks: memory requests and answers, CTAs and their ends.
 
 use crate::units::{Cycle, SmId, Token};
+use serde::{Deserialize, Serialize};
 
 /// What a request wants of the memory behind the SM.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum RequestKind {
     Load,
     /// Answered when it is visible to all SMs.
@@ -19,7 +20,7 @@ pub enum RequestKind {
 }
 
 /// A request for sectors of one line. An SM's requests are in the order of their cycles.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Request {
     /// When it leaves the SM.
     pub at: Cycle,
@@ -38,7 +39,7 @@ pub struct Request {
 }
 
 /// The answer to a request.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Response {
     /// When it reaches the SM.
     pub at: Cycle,
@@ -49,7 +50,7 @@ pub struct Response {
 }
 
 /// A CTA sent to an SM.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CtaStart {
     /// When its first warp may run.
     pub at: Cycle,
@@ -61,7 +62,7 @@ pub struct CtaStart {
 }
 
 /// A CTA ended and its resources are free.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CtaEnd {
     pub at: Cycle,
     pub sm: SmId,

@@ -1,8 +1,10 @@
 //! How evenly the warps of a CTA progress: the spread between the most and the fewest instructions that its warps have
 //! issued, sampled over time.
 
+use serde::{Deserialize, Serialize};
+
 /// Samples of a launch, of one SM or of all; they add up.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Progress {
     /// Cycles between two samples.
     pub interval: u64,

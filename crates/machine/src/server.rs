@@ -1,9 +1,10 @@
 //! Virtual-time servers: contention without events. A block asks when it can be served, and gets the cycle.
 
 use crate::units::Cycle;
+use serde::{Deserialize, Serialize};
 
 /// Serves in the order of asking, one after the other.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Line {
     free: Cycle,
 }
@@ -29,7 +30,7 @@ const BUCKETS: usize = 1024;
 
 /// A link of limited width whose users do not ask in the order of their times: time is cut into buckets, each with
 /// room for so many units.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Calendar {
     /// Cycles of a bucket, as a shift.
     shift: u32,
@@ -38,13 +39,14 @@ pub struct Calendar {
     /// Cycles that a unit takes, in 2^-32 cycles.
     unit: u64,
     /// A ring. Buckets after the newest are empty.
+    #[serde(with = "simt::arrays::boxed")]
     buckets: Box<[Bucket; BUCKETS]>,
     /// Number of the newest bucket that was asked for.
     newest: u64,
 }
 
 /// A stretch of time. Small: hundreds of calendars take turns in the host's caches.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Bucket {
     /// Units taken.
     used: u16,
@@ -162,7 +164,7 @@ impl Calendar {
 }
 
 /// A queue of fixed length whose entries leave at known cycles, in order.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Queue {
     /// When each entry leaves; a ring.
     leaves: Box<[Cycle]>,

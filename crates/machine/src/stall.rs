@@ -1,5 +1,6 @@
 //! Warp-cycles by reason and instruction; the reasons themselves are those of trace records.
 
+use serde::{Deserialize, Serialize};
 pub use trace::stall::{STALLS, Stall, StallCycles};
 
 /// Room of an instruction in a [`StallTable`]: two cache lines, the reasons that are charged most in the first.
@@ -7,7 +8,7 @@ const ROOM: usize = 32;
 
 /// Warp-cycles by reason for every instruction of a program. Small, because an SM that takes its turn on the host comes
 /// back to a cold cache: counts are 32 bits and overflow into a list that is hardly ever used.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct StallTable {
     counts: Vec<[u32; ROOM]>,
     /// Instruction, reason and warp-cycles that did not fit.

@@ -1,9 +1,10 @@
 //! Types for what would otherwise all be integers: time, places, tokens.
 
+use serde::{Deserialize, Serialize};
 use std::ops::{Add, AddAssign, Sub};
 
 /// A point in simulated time: core clock cycles since the machine was switched on.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Cycle(pub u64);
 
 impl Cycle {
@@ -48,11 +49,11 @@ impl Sub for Cycle {
 }
 
 /// An SM of a machine, counted over all GPCs.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct SmId(pub u16);
 
 /// What an SM calls one of its outstanding requests; the answer carries it back.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Token(pub u32);
 
 /// Bytes of a cache line.

@@ -3,12 +3,13 @@
 use crate::aligned::Aligned;
 use crate::special::Place;
 use isa::field::BarMode;
+use serde::{Deserialize, Serialize};
 
 /// Barriers of a CTA.
 pub const BARRIERS: usize = 16;
 
 /// What a reduction at a barrier gave.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Reduction {
     pub count: u32,
     pub all: bool,
@@ -16,7 +17,7 @@ pub struct Reduction {
 }
 
 /// A barrier counts threads; when enough have come, its phase ends.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Barrier {
     phase: u64,
     /// Threads that came in this phase, those that wait among them.

@@ -18,6 +18,7 @@
 
 mod access;
 mod aligned;
+pub mod arrays;
 pub mod cta;
 pub mod decode;
 pub mod fault;

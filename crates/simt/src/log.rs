@@ -10,6 +10,7 @@
 use crate::memory::{Bounds, Memory};
 use crate::ops::atomic;
 use isa::field::{AtomOp, AtomType};
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -20,7 +21,7 @@ const WORD: u32 = 6;
 const WORDS: u32 = 128;
 
 /// An entry: bytes to store, or an atomic.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Entry {
     cycle: u64,
     start: u64,
@@ -31,9 +32,11 @@ struct Entry {
 }
 
 /// An atomic or reduction of a warp.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Atomic {
+    #[serde(with = "crate::arrays::bits")]
     pub op: AtomOp,
+    #[serde(with = "crate::arrays::bits")]
     pub ty: AtomType,
     /// Whether the warp wants what was in memory.
     pub returns: bool,
@@ -55,7 +58,7 @@ impl Atomic {
 }
 
 /// What one lane brings to an atomic. After the exchange `x` is what it found in memory.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Operand {
     pub address: u64,
     pub lane: u32,
@@ -87,6 +90,7 @@ impl Answer<'_> {
 }
 
 /// The log of an SM.
+#[derive(Serialize, Deserialize)]
 pub struct Log {
     /// Handed back with the results of the atomics that are logged while it is set: whose they are.
     pub token: u32,
@@ -94,6 +98,7 @@ pub struct Log {
     /// All that is logged lies between these; nothing is when `high` is zero.
     low: u64,
     high: u64,
+    #[serde(with = "crate::arrays::boxed")]
     filter: Box<[u64; WORDS as usize]>,
     entries: Vec<Entry>,
     /// What is stored; every entry starts at a multiple of sixteen bytes.

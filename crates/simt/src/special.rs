@@ -3,9 +3,10 @@
 use crate::cta::CtaState;
 use crate::lanes::Row;
 use isa::Special;
+use serde::{Deserialize, Serialize};
 
 /// Where a CTA runs, and in which launch: what a program can ask the machine for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Place {
     pub sm: u32,
     pub sms: u32,

@@ -24,6 +24,7 @@ use crate::special::{self, Time};
 use crate::uop::{Flow, ROW, Uop};
 use isa::field::{BarMode, Field};
 use isa::{Op, Pc, Special};
+use serde::{Deserialize, Serialize};
 
 /// Instructions that a split runs before another ready one gets its turn.
 pub const SLICE: u64 = 1024;
@@ -33,7 +34,7 @@ pub const SOFT: u64 = 2048;
 pub const HARD: u64 = 1 << 20;
 
 /// Why lanes do not run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 enum State {
     Ready,
     /// At a BSYNC, since this many instructions.
@@ -49,7 +50,7 @@ enum State {
     },
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 struct Split {
     pc: u32,
     mask: u32,

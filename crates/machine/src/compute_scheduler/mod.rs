@@ -7,10 +7,11 @@ pub use spec::Spec;
 use crate::command::Task;
 use crate::server::Line;
 use crate::units::Cycle;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
 /// A task on its way to work distribution.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Scheduled {
     pub task: Task,
     /// Shared-memory split that it prefers, 0 for none.
@@ -20,7 +21,7 @@ pub struct Scheduled {
 }
 
 /// Lists of tasks, one a priority. A task joins the tail of its list; the head of the highest goes first.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ComputeScheduler {
     task_cycles: u64,
     reader: Line,

@@ -9,9 +9,10 @@ pub use spec::Spec;
 use crate::ports::RequestKind;
 use crate::server::Calendar;
 use crate::units::{Cycle, SECTOR, count};
+use serde::{Deserialize, Serialize};
 
 /// The channels of one GPC.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Channels {
     latency: u64,
     request_bytes: u32,

@@ -15,6 +15,7 @@ use crate::server::Line;
 use crate::sm;
 use crate::units::{Cycle, SmId};
 use pools::{Pools, Slot};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Parts of a cycle that fractions of it are counted in.
@@ -48,7 +49,7 @@ impl std::fmt::Display for TaskError {
 impl std::error::Error for TaskError {}
 
 /// What is free on an SM, as far as work distribution knows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Sm {
     gpc: u16,
     tpc: u16,
@@ -62,7 +63,7 @@ struct Sm {
 }
 
 /// A task that work distribution knows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Running {
     task: Task,
     needs: Needs,
@@ -106,7 +107,7 @@ impl Running {
 }
 
 /// Keeps account of the SMs and gives them the CTAs of the tasks in its pools.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Distribution {
     sm: sm::Spec,
     sms: Vec<Sm>,

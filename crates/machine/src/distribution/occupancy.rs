@@ -33,7 +33,7 @@ impl Limiter {
 }
 
 /// What a CTA takes of an SM, in the units in which it is given.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Needs {
     pub warps: u32,
     /// Registers of one warp, in whole units.

@@ -1,12 +1,13 @@
 //! The pools of a GPC: tasks that wait for it and tasks that run on it.
 
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Which of the tasks that work distribution knows.
 pub type Slot = usize;
 
 /// Pending and active tasks of one GPC. Both lists are in the order of priority, then of age.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Pools {
     pending: VecDeque<Slot>,
     active: Vec<Slot>,

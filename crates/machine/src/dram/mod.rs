@@ -7,11 +7,12 @@ pub use spec::Spec;
 use crate::counters::Counters;
 use crate::server::Calendar;
 use crate::units::Cycle;
+use serde::{Deserialize, Serialize};
 
 /// No row is open.
 const CLOSED: u64 = u64::MAX;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Bank {
     row: u64,
     /// When its open row was opened.
@@ -25,7 +26,7 @@ impl Bank {
 }
 
 /// One channel: banks that work at the same time, and a bus that they share.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Channel {
     spec: Spec,
     banks: Vec<Bank>,

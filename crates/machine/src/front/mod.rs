@@ -9,6 +9,7 @@ use crate::host::{Full, HostInterface};
 use crate::io::Io;
 use crate::ports::{CtaEnd, CtaStart};
 use crate::units::Cycle;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Why commands cannot be carried out. The machine takes no more.
@@ -30,7 +31,7 @@ impl fmt::Display for FrontError {
 impl std::error::Error for FrontError {}
 
 /// A command that the rest of the machine carries out, or that the host hears of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Event {
     Invalidate(Caches),
     /// When the host sees it.
@@ -40,7 +41,7 @@ pub enum Event {
 }
 
 /// I/O unit, host interface, front end, compute scheduler and work distribution of a PPU.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Front {
     io: Io,
     host: HostInterface,

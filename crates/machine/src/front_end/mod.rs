@@ -7,6 +7,7 @@ pub use spec::Spec;
 use crate::command::{Caches, Command, CommandError, Task};
 use crate::server::Line;
 use crate::units::Cycle;
+use serde::{Deserialize, Serialize};
 
 /// What a command does outside the front end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,7 +24,7 @@ pub enum Effect {
 }
 
 /// Decodes commands in order, and holds them while the machine must be idle first.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FrontEnd {
     command_cycles: u64,
     decoder: Line,

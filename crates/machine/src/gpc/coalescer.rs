@@ -2,9 +2,10 @@
 
 use super::NONE;
 use crate::units::Cycle;
+use serde::{Deserialize, Serialize};
 
 /// A line under way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Entry {
     line: u64,
     /// Until when others can join: when its answer leaves the slice; at least when it can leave at the earliest, as
@@ -37,7 +38,7 @@ pub const NOTHING: Met = Met { sectors: 0, packet: NONE, ready: Cycle(0) };
 /// It stands in front of the slices: two SMs of an H200 that ask for a line `d` cycles apart send one request up to a
 /// `d` of 40 to 80 when the slice has it, 300 to 400 when near DRAM does, 500 to 600 when far DRAM does: each time what
 /// the slice takes, without the way to it and back.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Coalescer {
     entries: Box<[Entry]>,
     followers: u8,

@@ -4,8 +4,9 @@ use super::NONE;
 use super::coalescer::{Met, NOTHING};
 use crate::server::Calendar;
 use crate::units::{Cycle, LINE, SECTOR, SECTORS, count};
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Entry {
     line: u64,
     ready: Cycle,
@@ -18,7 +19,7 @@ struct Entry {
 const EMPTY: Entry = Entry { line: u64::MAX, ready: Cycle(0), stamp: 0, packet: NONE, sectors: 0 };
 
 /// Lines of code and constants.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct L15 {
     ways: usize,
     entries: Box<[Entry]>,

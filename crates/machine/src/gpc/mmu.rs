@@ -1,9 +1,10 @@
 //! Address translation: a TLB in each GPC, and one behind them that all share.
 
 use crate::units::Cycle;
+use serde::{Deserialize, Serialize};
 
 /// The TLB that all GPCs share. During an exchange it is only read; what the GPCs missed is entered after it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Shared {
     pages: Box<[u64]>,
 }
@@ -30,7 +31,7 @@ impl Shared {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Entry {
     page: u64,
     /// When the translation is there.
@@ -40,7 +41,7 @@ struct Entry {
 const EMPTY: Entry = Entry { page: NO_PAGE, ready: Cycle(0) };
 
 /// The TLB of a GPC.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Mmu {
     entries: Box<[Entry]>,
     page_shift: u32,

@@ -19,6 +19,7 @@ use crate::units::{Cycle, LINE, Token};
 use coalescer::Coalescer;
 use l15::L15;
 use mmu::Mmu;
+use serde::{Deserialize, Serialize};
 use simt::prefetch::prefetch;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,7 +29,7 @@ const NONE: u32 = u32::MAX;
 const ALL: u8 = 15;
 
 /// A request of this exchange and what it waits for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Waiting {
     line: u64,
     /// When sectors that were here or under way are in the GPC.
@@ -67,7 +68,7 @@ impl Waiting {
 const SPAN: u64 = 4096;
 
 /// The memory side of one GPC: all that its SMs share on the way to the crossbar and back.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Gpc {
     /// Which half of the second-level cache is near.
     pub half: u32,

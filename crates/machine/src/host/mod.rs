@@ -9,10 +9,11 @@ pub use spec::Spec;
 use crate::io::Io;
 use crate::server::Line;
 use crate::units::Cycle;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Reads what the host submits, entry by entry, in order.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HostInterface {
     buffer: PushBuffer,
     fetch_cycles: u64,

@@ -1,5 +1,6 @@
 //! The push buffer: a ring of words that the host fills and the host interface empties.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The ring is full: the host must wait until commands have been read.
@@ -22,7 +23,7 @@ impl fmt::Display for Full {
 impl std::error::Error for Full {}
 
 /// A ring of command words. Positions count words since the beginning of time.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PushBuffer {
     words: Box<[u32]>,
     put: u64,

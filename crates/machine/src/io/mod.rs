@@ -6,9 +6,10 @@ pub use spec::Spec;
 
 use crate::server::Line;
 use crate::units::Cycle;
+use serde::{Deserialize, Serialize};
 
 /// The link to the host, both ways.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Io {
     latency: u64,
     bytes_per_cycle: u64,

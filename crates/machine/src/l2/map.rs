@@ -1,9 +1,10 @@
 //! Where a line lives: pair of slices, home half, set, DRAM channel.
 
 use crate::units::LINE;
+use serde::{Deserialize, Serialize};
 
 /// Where a line lives.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Place {
     /// Which pair of slices, one in each half.
     pub pair: u32,
@@ -18,7 +19,7 @@ pub struct Place {
 /// How addresses are spread, as measured on an H200: a page of 4 KB lies in one half, on a few slices of it, two
 /// neighbouring lines on each in turn; the pages of a block go to all groups of slices of both halves, each once. A hash
 /// turns blocks against each other, so that strides do not meet one slice again and again.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Map {
     /// Slices of a page, as a shift, and groups of so many slices in a half.
     spread: u32,
@@ -35,7 +36,7 @@ pub struct Map {
 }
 
 /// Divides by a number that is known long before: a multiplication, where both are small.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Divider {
     by: u64,
     /// 2^64 over the divisor, rounded up: exact for numbers of 32 bits.

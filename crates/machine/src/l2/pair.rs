@@ -10,9 +10,10 @@ use crate::dram;
 use crate::ports::RequestKind;
 use crate::server::Calendar;
 use crate::units::{Cycle, SECTOR, SECTORS, count};
+use serde::{Deserialize, Serialize};
 
 /// A request at a slice.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Ask {
     /// When it comes to the slice.
     pub at: Cycle,
@@ -30,7 +31,7 @@ pub struct Ask {
 /// Bytes of a message between slices that carries no data.
 const MESSAGE: u32 = 8;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Slice {
     tags: Tags,
     /// Bytes looked up.
@@ -40,7 +41,7 @@ struct Slice {
 }
 
 /// Two slices of the same addresses (one, where the cache has no halves) and their DRAM channels.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Pair {
     map: Map,
     latency: u64,

@@ -1,6 +1,7 @@
 //! Tags of a slice: which lines it holds, which of their sectors, and since when.
 
 use crate::units::Cycle;
+use serde::{Deserialize, Serialize};
 use simt::prefetch::{HOST_LINE, prefetch};
 
 /// Sectors whose every byte is known.
@@ -17,7 +18,7 @@ pub const COPIED: u32 = 1 << 13;
 pub const HOST: u32 = 1 << 14;
 
 /// What a slice knows of a line besides its tag.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Way {
     /// When the last of its sectors that were asked for is there.
     pub ready: Cycle,
@@ -60,7 +61,7 @@ pub struct Evicted {
 }
 
 /// Lines of a slice. A tag is the line's number and one, in 32 bits: enough for 512 GB of addresses, and 0 for none.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Tags {
     ways: usize,
     copy_ways: usize,

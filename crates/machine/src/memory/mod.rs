@@ -18,6 +18,7 @@ use crate::l2::{Map, Pair};
 use crate::ports::{Request, Response};
 use crate::units::{Cycle, LINE, SECTOR, SECTORS};
 use crate::workers::Workers;
+use serde::{Deserialize, Serialize};
 
 /// Requests of an exchange from which on host threads share the work: fewer are done before they have started.
 const WORTH_SHARING: usize = 256;
@@ -26,7 +27,7 @@ const WORTH_SHARING: usize = 256;
 const LOOK_AHEAD: usize = 3;
 
 /// A pair of slices and its list of packets in an exchange.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Part {
     pair: Pair,
     /// Cycle, GPC and place of each packet, in one key.
@@ -37,7 +38,7 @@ struct Part {
 }
 
 /// All memory behind the SMs of a machine.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct System {
     map: Map,
     gpcs: Vec<Gpc>,

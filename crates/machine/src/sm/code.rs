@@ -6,9 +6,10 @@ use crate::stall::Stall;
 use isa::field::{Cache, Field, From, Order, To};
 use isa::image::Image;
 use isa::{Effects, Inst, Op, Operand, Pred, Reg, Role, Src, UReg, Unit};
+use serde::{Deserialize, Serialize};
 
 /// Kinds of instructions that compete for pipes. A pipe runs one or more of them.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Class {
     Alu,
@@ -116,7 +117,7 @@ pub enum Kind {
 }
 
 /// Who a result is waited for as.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Producer {
     /// A pipe of fixed latency.

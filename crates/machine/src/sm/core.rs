@@ -24,6 +24,7 @@ use crate::stall::{Stall, StallCycles, StallTable};
 use crate::units::{Cycle, SmId};
 use isa::field::Cache;
 use isa::image::Image;
+use serde::{Deserialize, Serialize};
 use simt::Where;
 use simt::log::Log;
 use simt::resident::{Access, Resident};
@@ -90,6 +91,7 @@ pub struct Failure {
 }
 
 /// A streaming multiprocessor.
+#[derive(Serialize, Deserialize)]
 pub struct Sm {
     pub id: SmId,
     pub(super) spec: Arc<Spec>,
@@ -128,6 +130,7 @@ pub struct Sm {
     outgoing: Outgoing,
     pub ends: Vec<CtaEnd>,
     pub log: Log,
+    #[serde(skip)]
     pub failure: Option<Failure>,
     /// What came in, by cycle.
     pub(super) inbox: Incoming,
@@ -141,13 +144,18 @@ pub struct Sm {
     /// A sub-core did something that another one may have to look at before its next cycle.
     pub(super) touched: bool,
     /// The host has instructions for sets of warps.
+    #[serde(skip, default = "super::schedule::counts_bits")]
     pub(super) counts_bits: bool,
     /// From here on nothing may happen that concerns others, and something would have.
     pub(super) horizon: u64,
     pub(super) is_held: bool,
+    #[serde(skip)]
     pub(super) access: Access,
+    #[serde(skip)]
     done: Vec<Done>,
+    #[serde(skip)]
     constant_done: Vec<(u64, Cycle)>,
+    #[serde(skip)]
     lines: Vec<(u32, Cycle)>,
     /// How evenly warps progress, where someone wants to know; when to look, and the cycle that samples are counted from.
     pub progress: Option<Progress>,

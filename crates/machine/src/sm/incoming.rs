@@ -1,9 +1,10 @@
 //! Answers that have come and wait for their cycle.
 
 use crate::ports::{Response, merge};
+use serde::{Deserialize, Serialize};
 
 /// Answers in the order of their cycles and, in one cycle, of coming.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Incoming {
     /// Those from `next` on wait.
     list: Vec<Response>,

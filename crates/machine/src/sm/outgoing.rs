@@ -2,10 +2,11 @@
 
 use crate::ports::{Request, RequestKind};
 use crate::units::Cycle;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Requests that leave later, in the order of their cycles and, in one cycle, of coming.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Outgoing {
     queue: VecDeque<Request>,
     /// Those among them for code and constants.

@@ -11,13 +11,15 @@ use super::spec::{Pipe, Policy, Spec};
 use super::warp::WarpSlot;
 use crate::server::Queue;
 use crate::units::Cycle;
+use serde::{Deserialize, Serialize};
 
 /// Slots of the wheel: a warp that waits longer goes around.
 const SLOTS: u64 = 64;
 
 /// Warps by the cycle at which they want to be looked at.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Wheel {
+    #[serde(with = "simt::arrays")]
     slots: [u64; SLOTS as usize],
     /// Slots that are not empty.
     occupied: u64,
@@ -80,7 +82,7 @@ const PLACES: usize = CLASSES.next_power_of_two();
 const NOBODY: u32 = 64;
 
 /// A pipe's state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct PipeState {
     /// Cycles that a warp takes to enter.
     interval: u64,
@@ -91,7 +93,7 @@ struct PipeState {
 }
 
 /// What a class of instructions waits for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct ClassState {
     /// When one of its pipes is free; [`u64::MAX`] while that is not known.
     free: u64,
@@ -108,10 +110,11 @@ struct ClassState {
 }
 
 /// The place of a warp in a sub-core.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Bit(pub u8);
 
 /// A scheduler and its pipes.
+#[derive(Serialize, Deserialize)]
 pub struct SubCore {
     wheel: Wheel,
     /// Warps that nothing but their class's pipes holds, by class.
@@ -140,6 +143,7 @@ pub struct SubCore {
     used: u64,
     newest: u32,
     /// The warp slot of each bit.
+    #[serde(with = "simt::arrays")]
     slots: [u16; 64],
     /// The warp that issued last.
     last: u32,

@@ -1,11 +1,12 @@
 //! Tags of a small set-associative cache with least-recently-used replacement, for instructions and constants.
 
 use crate::units::Cycle;
+use serde::{Deserialize, Serialize};
 
 /// No line has this number: line numbers are addresses over the line size.
 const EMPTY: u64 = u64::MAX;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Entry {
     line: u64,
     used: u64,
@@ -13,7 +14,7 @@ struct Entry {
     ready: Cycle,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Tags {
     entries: Box<[Entry]>,
     ways: usize,

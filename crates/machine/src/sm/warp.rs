@@ -3,9 +3,10 @@
 use super::code::{Class, Producer, Timing};
 use super::sub_core::Bit;
 use crate::stall::{Stall, StallTable};
+use serde::{Deserialize, Serialize};
 
 /// When a register can be used, and as what waiting for it counts: the cycle above two bits of the producer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Ready(u64);
 
 /// Cycles from here on mean that the time is not known yet.
@@ -34,7 +35,7 @@ impl Ready {
 }
 
 /// What a warp is doing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum State {
     /// No warp is here.
     Empty,
@@ -51,6 +52,7 @@ pub enum State {
 }
 
 /// A warp slot. What every issue looks at comes first and is one line of the host's cache.
+#[derive(Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct WarpSlot {
     /// The first cycle that no reason has been charged for.
@@ -89,7 +91,7 @@ pub struct WarpSlot {
 const _: () = assert!(std::mem::offset_of!(WarpSlot, loads) <= 64);
 
 /// A place of the scoreboard.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Place {
     /// When it can be used.
     pub ready: Ready,
@@ -181,7 +183,7 @@ impl WarpSlot {
 }
 
 /// Who waits for an answer of the load-store unit, in one word.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Owner {
     pub warp: u16,
     pub generation: u16,

@@ -6,9 +6,10 @@ pub use spec::Spec;
 
 use crate::server::Calendar;
 use crate::units::Cycle;
+use serde::{Deserialize, Serialize};
 
 /// The port of one TPC: requests out, answers in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Port {
     latency: u64,
     requests: Calendar,

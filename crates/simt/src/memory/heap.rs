@@ -1,10 +1,11 @@
 //! The heap that device code allocates from: first fit, neighbours joined, so that equal programs get equal addresses.
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 const ALIGN: u64 = 16;
 
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub struct Heap {
     /// Free ranges: start to length.
     free: BTreeMap<u64, u64>,

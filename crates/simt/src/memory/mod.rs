@@ -18,6 +18,7 @@ pub use snapshot::Snapshot;
 
 use isa::abi::{GLOBAL_BASE, GLOBAL_END};
 use region::Region;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -31,7 +32,7 @@ const LARGE: u64 = 2 << 20;
 pub const HEAP_BYTES: u64 = 8 << 20;
 
 /// The addresses of an allocation: start and end.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Bounds {
     pub start: u64,
     pub end: u64,

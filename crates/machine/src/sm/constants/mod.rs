@@ -15,6 +15,7 @@ use crate::counters::Counters;
 use crate::ports::{Request, RequestKind, Response};
 use crate::server::Line;
 use crate::units::{Cycle, LINE, SECTOR, SmId, Token};
+use serde::{Deserialize, Serialize};
 
 /// Bytes of a constant bank, as a shift.
 const BANK_SHIFT: u32 = 16;
@@ -22,7 +23,7 @@ const BANK_SHIFT: u32 = 16;
 const PLACES: usize = 32;
 
 /// A line on its way, and who waits for it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Flight {
     line: u64,
     /// Sub-cores with instructions that need it as an operand, a bit each.
@@ -32,7 +33,7 @@ struct Flight {
 }
 
 /// A load at its work: it reads the lines of its places in their order, and waits at each one that is not there.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Load {
     owner: u64,
     /// When all that it has read was there, and the cycles from then to the result.
@@ -44,7 +45,7 @@ struct Load {
     read: u8,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Constants {
     sm: SmId,
     /// Address of bank 0.

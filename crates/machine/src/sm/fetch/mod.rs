@@ -15,6 +15,7 @@ use crate::counters::Counters;
 use crate::ports::{Request, RequestKind, Response};
 use crate::server::Line;
 use crate::units::{Cycle, LINE, SmId, Token};
+use serde::{Deserialize, Serialize};
 
 /// Bytes of an instruction.
 const INSTRUCTION: u64 = 16;
@@ -30,7 +31,7 @@ pub enum Fetched {
 }
 
 /// What a sub-core has of its own.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Front {
     l0: Tags,
     /// The line that the stream from the SM's cache has next, and when.
@@ -41,14 +42,14 @@ struct Front {
 }
 
 /// A line on its way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Flight {
     line: u64,
     /// Sub-cores with warps that wait for it, a bit each.
     waiting: u16,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Fetch {
     sm: SmId,
     /// Number of the line with the first instruction.

@@ -7,11 +7,13 @@
 
 use super::Path;
 use crate::units::Cycle;
+use serde::{Deserialize, Serialize};
 
 /// Words of 64 cycles that are looked ahead by.
 const WORDS: usize = 64;
 
 /// One port of the banks.
+#[derive(Serialize, Deserialize)]
 pub struct Port {
     /// Cycles that accesses to shared memory lose.
     shared: Arbiter,
@@ -55,7 +57,9 @@ impl Port {
 }
 
 /// A bit a cycle from now on.
+#[derive(Serialize, Deserialize)]
 struct Arbiter {
+    #[serde(with = "simt::arrays")]
     bits: [u64; WORDS],
     /// Number of the first word of cycles that is kept.
     first: u64,

@@ -4,6 +4,7 @@
 
 use super::Kind;
 use crate::units::{Cycle, count};
+use serde::{Deserialize, Serialize};
 use simt::prefetch::prefetch;
 
 /// End of a list.
@@ -16,7 +17,7 @@ pub const NO_SLOT: u32 = u32::MAX;
 const FEW: usize = 4;
 
 /// A request under way. Its number is the request's token.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 #[repr(align(32))]
 pub struct Flight {
     /// Next request of the same line.
@@ -34,7 +35,7 @@ pub struct Flight {
 }
 
 /// An instruction that waits for answers.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct Waiting {
     pub owner: u64,
     /// The latest of its parts so far.
@@ -48,13 +49,14 @@ pub struct Waiting {
     pub kind: Kind,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Link {
     waiting: u32,
     next: u32,
 }
 
 /// A list of entries that are used again.
+#[derive(Serialize, Deserialize)]
 struct Slab<T> {
     all: Vec<T>,
     /// Entries that are free. A list of its own: a list through the entries would wait for each in turn.
@@ -88,6 +90,7 @@ impl<T: Copy> Slab<T> {
 }
 
 /// Requests under way and who waits for them.
+#[derive(Serialize, Deserialize)]
 pub struct Flights {
     flights: Slab<Flight>,
     links: Slab<Link>,

@@ -7,6 +7,7 @@
 //! since back in their new places. A lookup so touches little memory: many SMs take turns in the host's caches.
 
 use crate::units::{Cycle, LINE};
+use serde::{Deserialize, Serialize};
 use simt::prefetch::prefetch;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -22,7 +23,7 @@ const PENDING: u32 = 4;
 const DIRTY: u32 = 8;
 
 /// One line.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct Slot {
     pub line: u64,
     /// When the last of its sectors came.
@@ -99,6 +100,7 @@ impl Slot {
 
 /// The lines of a set in the order in which they give way. An entry is a use and the slot used: the slot's last use when
 /// the entry was made, and no later than that of any entry made since.
+#[derive(Serialize, Deserialize)]
 struct Set {
     /// Lines as they came in.
     queue: VecDeque<u64>,
@@ -127,6 +129,7 @@ impl Set {
 }
 
 /// The tags.
+#[derive(Serialize, Deserialize)]
 pub struct Tags {
     slots: Vec<Slot>,
     /// Places of lines, open addressing: upper half of an entry the first bits of the line's hash, lower half its slot.

@@ -24,6 +24,7 @@ use coalesce::Pieces;
 use flight::Flights;
 use isa::field::Cache;
 use l1::Tags;
+use serde::{Deserialize, Serialize};
 use simt::fault::Space;
 use simt::resident::Access;
 
@@ -37,7 +38,7 @@ pub enum Path {
 }
 
 /// What an access does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Kind {
     Load,
     Store,
@@ -109,6 +110,7 @@ pub struct Done {
 }
 
 /// A sub-core's side of the unit.
+#[derive(Serialize, Deserialize)]
 struct Port {
     global: Queue,
     shared: Queue,
@@ -116,6 +118,7 @@ struct Port {
 }
 
 /// The unit.
+#[derive(Serialize, Deserialize)]
 pub struct LoadStore {
     sm: SmId,
     spec: Spec,
@@ -140,7 +143,9 @@ pub struct LoadStore {
     /// Lines that can be on their way at a time.
     miss_lines: u32,
     flights: Flights,
+    #[serde(skip)]
     pieces: Pieces,
+    #[serde(skip)]
     shapes: shared::Shapes,
     split: u32,
 }
@@ -178,7 +183,7 @@ impl LoadStore {
             cache,
             flights: Flights::new(warps as usize * 4),
             pieces: Pieces::default(),
-            shapes: shared::Shapes::new(),
+            shapes: shared::Shapes::default(),
             split: 0,
         }
     }

@@ -13,12 +13,14 @@ pub struct Shapes {
     known: Box<[([u32; 6], (u32, u32)); SHAPES]>,
 }
 
-impl Shapes {
-    pub fn new() -> Shapes {
+impl Default for Shapes {
+    fn default() -> Shapes {
         // No access has 0 bytes.
         Shapes { known: Box::new([([0; 6], (1, 1)); SHAPES]) }
     }
+}
 
+impl Shapes {
     /// Passes through the banks that the lanes of `mask` need, and those that a conflict-free access of this size needs.
     #[inline]
     pub fn passes(&mut self, access: &Access, mask: u32) -> (u32, u32) {
@@ -149,7 +151,7 @@ mod tests {
             size in prop_oneof![Just(4u32), Just(8), Just(16)],
         ) {
             let steps = steps.map(|s| s * size);
-            let mut shapes = Shapes::new();
+            let mut shapes = Shapes::default();
             for base in [0, base * size] {
                 let place = Where::Tile(base.into(), steps);
                 let tile = Access { size, place, shared: u32::MAX, mask: u32::MAX, ..Access::default() };

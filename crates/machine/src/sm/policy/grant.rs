@@ -10,6 +10,7 @@
 
 use super::bits::{Bits, remap, remap_set};
 use super::spec::{self, Accesses};
+use serde::{Deserialize, Serialize};
 
 /// What an access does to its warp's counters when it has issued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -23,7 +24,7 @@ pub enum Step {
 }
 
 /// A warp's value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct TilePhaseTex {
     pub tile: u16,
     pub phase: u16,
@@ -37,7 +38,7 @@ impl std::fmt::Display for TilePhaseTex {
 }
 
 /// Warps of a pod that agree with the grant.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Granted {
     /// In the whole value.
     pub value: u64,
@@ -46,8 +47,9 @@ pub struct Granted {
 }
 
 /// The warps of one pod.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Pod {
+    #[serde(with = "simt::arrays")]
     values: [TilePhaseTex; 64],
     live: u64,
     /// Sleep, or wait at a barrier.
@@ -58,7 +60,7 @@ struct Pod {
 }
 
 /// The grant of an SM.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Grants {
     spec: spec::Grants,
     pods: Vec<Pod>,

@@ -1,14 +1,18 @@
 //! Cycles for which something other than a pipe keeps warps from issuing.
 
 use super::bits::{Bits, remap, remap_set};
+use serde::{Deserialize, Serialize};
 
 /// Warps that are held, since when, and for how long so far.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Holds {
     set: u64,
+    #[serde(with = "simt::arrays")]
     since: [u64; 64],
     /// Cycles with a reason of their own when it began.
+    #[serde(with = "simt::arrays")]
     marks: [(u64, u64); 64],
+    #[serde(with = "simt::arrays")]
     cycles: [u64; 64],
 }
 

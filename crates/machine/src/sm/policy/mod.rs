@@ -43,12 +43,13 @@ use bits::Bits;
 use credit::{Credit, Moment};
 use grant::{Granted, Grants, TilePhaseTex};
 use hold::Holds;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use two_level::TwoLevel;
 use window::{At, Window};
 
 /// What a warp's threads are.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum ThreadType {
     Primitive,
@@ -62,7 +63,7 @@ impl ThreadType {
 }
 
 /// A pod's policy.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 enum Order {
     /// One that the sub-core keeps no more state for than it has anyway.
     Plain,
@@ -72,7 +73,7 @@ enum Order {
     Window(Box<Window>),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Pod {
     order: Order,
     /// Warps that ask, as far as was looked.
@@ -81,6 +82,7 @@ struct Pod {
     grant: Holds,
     window: Holds,
     /// Calls that each warp is in.
+    #[serde(with = "simt::arrays")]
     depth: [u32; 64],
     /// Warps that could issue in the cycle of the last issue, until it is known who did.
     able: u64,
@@ -158,10 +160,11 @@ impl Local<'_> {
 }
 
 /// The policies of an SM's pods and the grant that they share.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Policies {
     pods: Vec<Pod>,
     grants: Grants,
+    #[serde(skip)]
     program: Arc<Program>,
     /// CTAs that started so far.
     ctas: u64,
@@ -180,7 +183,7 @@ pub struct Allowed {
 }
 
 /// A choice, with what it was made from.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Choice {
     pub cycle: u64,
     pub pod: usize,
@@ -195,7 +198,7 @@ pub struct Choice {
 }
 
 /// A warp in a [`Choice`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Shown {
     pub warp: u16,
     /// Could issue.

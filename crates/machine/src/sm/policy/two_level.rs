@@ -2,14 +2,16 @@
 
 use super::bits::{Bits, remap, remap_bit, remap_set};
 use super::{gto, lrr};
+use serde::{Deserialize, Serialize};
 
 /// Which warps have precedence.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TwoLevel {
     places: u32,
     active: u64,
     last: u32,
     /// Number of each warp's last issue.
+    #[serde(with = "simt::arrays")]
     issued: [u64; 64],
     issues: u64,
 }

@@ -8,11 +8,12 @@
 use super::ThreadType;
 use super::bits::{Bits, remap, remap_set};
 use super::spec;
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 /// Where an instruction is in its program.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct At {
     pub pc: u32,
     /// Calls that it is in.
@@ -22,18 +23,22 @@ pub struct At {
 }
 
 /// The window.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Window {
     spec: spec::Window,
     inside: u64,
     /// Warps in line, in the order in which they came.
     line: VecDeque<u8>,
+    #[serde(with = "simt::arrays")]
     at: [At; 64],
     /// When an instruction entered the window, or came to the end of the line.
+    #[serde(with = "simt::arrays")]
     since: [u64; 64],
     /// Number of its entry.
+    #[serde(with = "simt::arrays")]
     order: [u64; 64],
     entered: u64,
+    #[serde(with = "simt::arrays")]
     thread: [ThreadType; 64],
 }
 

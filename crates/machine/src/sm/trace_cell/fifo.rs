@@ -1,12 +1,13 @@
 //! The cell's FIFO in virtual time: records enter as they are read from the tables, and leave for memory.
 
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Parts of a cycle that are told apart.
 const PARTS: u64 = 256;
 
 /// A FIFO with a rate in and a rate out.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Fifo {
     room: usize,
     /// Parts of a cycle for a record to enter, and to leave.

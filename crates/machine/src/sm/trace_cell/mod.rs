@@ -18,6 +18,7 @@ use super::waits::FOR_READERS;
 use super::warp::WarpSlot;
 use crate::stall::Stall;
 use fifo::Fifo;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use trace::record::{INSTRUCTION_BYTES, Record};
 
@@ -25,7 +26,7 @@ use trace::record::{INSTRUCTION_BYTES, Record};
 const LINE: u64 = 128;
 
 /// A warp at a moment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 struct Sample {
     cycle: u64,
     slot: u16,
@@ -36,7 +37,7 @@ struct Sample {
 }
 
 /// A warp in a state, for moments that are not known yet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Interval {
     from: u64,
     until: u64,
@@ -46,13 +47,14 @@ struct Interval {
 }
 
 /// A warp slot as the cell sees it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Slot {
     cta: u16,
     is_wanted: bool,
 }
 
 /// The trace cell of an SM.
+#[derive(Serialize, Deserialize)]
 pub struct TraceCell {
     sm: u16,
     settings: Settings,

@@ -14,6 +14,7 @@
 //! | `0x80` to `0xfc` | mask of SMs, a bit each |
 //! | `0x100`, `0x108` | records in the event buffer, and records lost, 64 bits each; they can only be read |
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use trace::record::{Form, MAX_SMS};
 
@@ -36,7 +37,7 @@ pub const LOST: u32 = 0x108;
 const BYTES: usize = 0x110;
 
 /// What a sample can be taken every so many of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Event {
     CacheMiss,
     Branch,
@@ -59,7 +60,7 @@ impl Event {
 }
 
 /// How records get to memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Drain {
     /// On a path that nothing else uses.
     #[default]
@@ -71,7 +72,7 @@ pub enum Drain {
 }
 
 /// What the registers say, taken together.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Settings {
     /// Sampled by this event; by cycles where `None`.
     pub event: Option<Event>,
@@ -174,8 +175,9 @@ impl fmt::Display for RegisterError {
 impl std::error::Error for RegisterError {}
 
 /// The registers as words.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Registers {
+    #[serde(with = "simt::arrays")]
     words: [u32; BYTES / 4],
 }
 

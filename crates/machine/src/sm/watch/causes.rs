@@ -3,14 +3,15 @@
 use crate::sm::code::{Code, Kind, Timing};
 use crate::stall::Stall;
 use isa::image::Image;
+use serde::{Deserialize, Serialize};
 use trace::profile::{Cause, Link};
 
 /// Counts of the causes of one instruction's waits. There are only ever a few.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Row(Vec<(Stall, Link, u32, u64, u64)>);
 
 /// Causes by the instruction that waited.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Causes {
     rows: Vec<Row>,
 }

@@ -19,6 +19,7 @@ use super::trace_cell::{Event, TraceCell};
 use super::warp::WarpSlot;
 use crate::counters::Counters;
 use crate::stall::Stall;
+use serde::{Deserialize, Serialize};
 use simt::resident::Access;
 
 /// What waiting to be chosen turns into: cycles for want of a pipe, for the dispatcher, for other warps; and by the
@@ -193,7 +194,7 @@ impl<A: Watch, B: Watch> Watch for (&mut A, &mut B) {
 }
 
 /// Who watches an SM.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Watcher {
     pub cell: Option<TraceCell>,
     pub recorder: Option<Recorder>,

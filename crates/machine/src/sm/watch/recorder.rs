@@ -7,6 +7,7 @@ use crate::sm::code::{CLASSES, Class, Producer};
 use crate::sm::waits::FOR_READERS;
 use crate::sm::warp::WarpSlot;
 use crate::stall::Stall;
+use serde::{Deserialize, Serialize};
 use simt::resident::Access;
 use trace::profile::{Link, Span, Work};
 
@@ -16,7 +17,7 @@ const SPANS: usize = 40_000;
 const NONE: u32 = u32::MAX;
 
 /// What is known of a warp slot.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Slot {
     /// Number of its CTA.
     linear: u64,
@@ -30,6 +31,7 @@ struct Slot {
 }
 
 /// Everything that a profile shows of an SM.
+#[derive(Serialize, Deserialize)]
 pub struct Recorder {
     sm: u16,
     start: u64,

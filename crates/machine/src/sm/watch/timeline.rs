@@ -2,6 +2,7 @@
 
 use crate::counters::Counters;
 use crate::stall::{STALLS, Stall, StallCycles};
+use serde::{Deserialize, Serialize};
 use trace::profile::{Timeline, Track, Traffic};
 
 /// Most steps; with more, two become one.
@@ -10,7 +11,7 @@ const MOST: usize = 256;
 const FIRST: u32 = 4;
 
 /// Warp-cycles by reason, and instructions, by step.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Buckets {
     start: u64,
     shift: u32,

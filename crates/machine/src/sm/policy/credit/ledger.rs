@@ -5,15 +5,17 @@
 
 use super::super::bits::{Bits, remap, remap_bit, remap_set};
 use super::super::spec::{self, Variant};
+use serde::{Deserialize, Serialize};
 
 /// Credits and fund.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Ledger {
     variant: Variant,
     guard: bool,
     step: i64,
     low: i64,
     high: i64,
+    #[serde(with = "simt::arrays")]
     credits: [i32; 64],
     live: u64,
     fund: i64,

@@ -16,6 +16,7 @@ use super::spec;
 use crate::sm::code::Class;
 use crate::sm::spec::Pipe;
 use pipes::Pipes;
+use serde::{Deserialize, Serialize};
 use tree::Entrant;
 use weight::{Facts, weight};
 
@@ -23,7 +24,7 @@ use weight::{Facts, weight};
 const RANK_BITS: u32 = 6;
 
 /// Credits and weights of one pod.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Credit {
     spec: spec::Credit,
     pub ledger: Ledger,
@@ -32,14 +33,18 @@ pub struct Credit {
     oldest: u32,
     patience: u64,
     /// Number of each warp's CTA in the order of starts.
+    #[serde(with = "simt::arrays")]
     cta: [u32; 64],
+    #[serde(with = "simt::arrays")]
     thread: [ThreadType; 64],
     /// A warp's accesses are replayed until then.
+    #[serde(with = "simt::arrays")]
     replays_until: [u64; 64],
     /// The latest of them.
     replays: u64,
     /// Issues of the pod, and as many as there were when each warp issued last, or started.
     issues: u64,
+    #[serde(with = "simt::arrays")]
     last: [u64; 64],
     live: u64,
 }

@@ -4,13 +4,14 @@ use super::super::super::code::{CLASSES, Class};
 use super::super::super::spec::Pipe;
 use super::super::spec::Credit;
 use super::weight::Need;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// No type, or more than one.
 const NONE: u8 = u8::MAX;
 
 /// Pipes that run the same classes are of one type.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Type {
     pipes: u32,
     /// When the instructions that wait start, ascending.
@@ -18,7 +19,7 @@ struct Type {
 }
 
 /// The types of a sub-core.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Pipes {
     types: Vec<Type>,
     /// The one type that runs each class.

@@ -2,6 +2,7 @@
 
 use super::super::ThreadType;
 use super::super::spec::{Credit, Form};
+use serde::{Deserialize, Serialize};
 
 /// What a weight is made of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,7 +23,7 @@ pub struct Facts {
 }
 
 /// What an instruction needs of the two kinds of pipes that are kept in balance.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Need {
     /// Only a multiply-add pipe can run it.
     Mad,
