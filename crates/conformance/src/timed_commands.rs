@@ -142,7 +142,7 @@ pub fn profile(selection: &Selection, machine: &Machine) -> Result<bool, String>
     if !selection.json {
         println!("{:<10}{}", "results", profile::head());
     }
-    timed::run_all(&list, &expected, &config, machine.threads, |kernel, outcome, run| {
+    timed::sample_all(&list, &expected, &config, machine.threads, |kernel, outcome, run| {
         matching += usize::from(outcome == Outcome::Match);
         let row = run.and_then(|run| run.profile(kernel, &expected));
         let (word, why) = outcome.words();

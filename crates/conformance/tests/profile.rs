@@ -17,7 +17,7 @@ fn lines_and_reasons_are_near_the_gpus_samples() {
     kernels.retain(|k| Truth::of(&results, &k.name).instructions().is_some_and(|n| n <= MOST));
     let config = Config::preset("h200").expect("the preset");
     let mut rows: Vec<Row> = Vec::new();
-    timed::run_all(&kernels, &results, &config, 0, |kernel, _, run| {
+    timed::sample_all(&kernels, &results, &config, 0, |kernel, _, run| {
         rows.extend(run.and_then(|run| run.profile(kernel, &results)));
     });
     let summary = Summary::new(&rows);

@@ -27,7 +27,7 @@ pub fn watcher(
         let code = context.image.code.iter().enumerate();
         let calls: Vec<u32> =
             code.filter(|(_, i)| matches!(i.op, Op::Call | Op::Callx)).map(|(n, _)| n as u32).collect();
-        TraceCell::new(sm.id.0, sm.trace_spec(), s, slots, start.0, &calls)
+        TraceCell::new(sm.id.0, sm.trace_spec(), s, (slots, sub_cores), start.0, &calls)
     });
     let recorder = detail.then(|| {
         let (places, instructions) = (context.code.scoreboard, context.code.len());

@@ -235,7 +235,7 @@ impl Ppu {
             sm.watch_progress(options.progress, start);
             sm.set_program(&program);
             sm.begin_launch(&contexts[0].code, code_base, CONSTANT_BASE, shared_split);
-            sm.watcher = observe::watcher(&sm, &contexts[0], start, settings.as_ref(), options.detail);
+            sm.watch(observe::watcher(&sm, &contexts[0], start, settings.as_ref(), options.detail));
             parts.push(Part {
                 sm,
                 work: Work { contexts: contexts.clone(), ctas: Vec::new() },
@@ -290,8 +290,7 @@ impl Ppu {
                 timed.progress.get_or_insert_default().merge(&own);
             }
             part.sm.add_to(&mut timed.counters, &mut timed.stalls);
-            part.sm.flush_trace(true);
-            watchers.push(part.sm.watcher.take());
+            watchers.push(part.sm.take_watcher());
             self.sms.push(part.sm);
         }
         let end = outcome?;

@@ -123,10 +123,10 @@ impl Record {
     }
 
     /// Appends the record's bytes.
+    #[inline]
     pub fn write(&self, form: Form, out: &mut Vec<u8>) {
-        for word in self.words(form.encoding) {
-            out.extend(word.to_le_bytes());
-        }
+        let [pc, why] = self.words(form.encoding).map(u64::from);
+        out.extend((pc | why << 32).to_le_bytes());
         if form.warp {
             out.extend((u32::from(self.cta) << 16 | u32::from(self.warp)).to_le_bytes());
         }

@@ -5,7 +5,7 @@ use super::core::{CtaSlot, Failure, Sm, Work};
 use super::fetch::Fetched;
 use super::load_store::{self, Issued, Operation, Outcome, Path};
 use super::warp::{NO_LINE, Ready, State};
-use super::watch::{Watch, with_watch};
+use super::watch::{Counts, Watch, with_watch};
 use crate::stall::Stall;
 use crate::units::Cycle;
 use isa::{Inst, Operand};
@@ -37,9 +37,10 @@ impl Sm {
                 with_watch!(watcher, watch => watch.waited(n as u16, warp, s as u32, timing.class, why, now));
             }
         }
-        if let Some(recorder) = self.watcher.as_mut().and_then(|w| w.recorder.as_mut()) {
-            recorder.has_threads(n as u16, cta.resident.active(index).count_ones());
-        }
+        let threads = match self.watcher {
+            Some(_) => cta.resident.active(index).count_ones(),
+            None => 0,
+        };
         sub.take(warp.bit, timing.class);
         warp.issued = now;
         if timing.kind == Kind::Shuffle {
@@ -81,7 +82,10 @@ impl Sm {
         if let Some(watcher) = &mut self.watcher {
             let writes = context.code.places(&timing).0;
             with_watch!(watcher, watch => {
+                watch.execute(pc, 1, threads);
                 watch.issue(n as u16, pc, s as u32, &timing, now);
+                watch.issued(1);
+                watch.branch(n as u16, pc);
                 if !timing.is_static {
                     watch.produces(n as u16, writes, pc);
                 }
@@ -215,11 +219,12 @@ impl Sm {
         };
         let path = operation.path();
         let conflicts = self.counters.bank_conflicts;
-        let before = self.watcher.as_ref().map(|_| self.counters);
+        let before = Counts::of(&self.counters);
         let Issued { operands_read, result } =
             self.load_store.issue(Cycle(now), &operation, &mut self.out, &mut self.counters);
-        if let (Some(watcher), Some(before)) = (&mut self.watcher, &before) {
-            watcher.accessed(n as u16, reads, warp.pc, &self.access, !returns, [before, &self.counters], now);
+        if let Some(watcher) = &mut self.watcher {
+            let counts = Counts::of(&self.counters).since(before);
+            watcher.accessed(n as u16, reads, warp.pc, &self.access, !returns, counts, now);
         }
         if let Some(policies) = &mut self.policies
             && self.counters.bank_conflicts > conflicts

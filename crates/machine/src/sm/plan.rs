@@ -47,13 +47,13 @@ impl<W: Watch> Supply<'_, W> {
             let Some(ready) = self.fetch.own(sub.number, warp.pc, self.counters) else {
                 return Planned::NoCode;
             };
-            warp.line = line;
             let at = ready.0.max(now);
             if at > since {
                 self.stalls.charge(pc, Stall::NoInstruction, at - since);
                 self.watch.wait(slot, warp, &[], Stall::NoInstruction, since, at);
                 since = at;
             }
+            warp.line = line;
         }
         // What the code says, counted from the issue before.
         let at = warp.issued + u64::from(timing.wait);
@@ -135,13 +135,13 @@ impl Sm {
                     let Supply { fetch, counters, .. } = &mut supply;
                     match fetch.miss(Cycle(now), sub.number, warp.pc, sequential, &mut self.out, counters) {
                         Fetched::At(at) => {
-                            warp.line = line;
                             if at.0 > warp.since {
                                 supply.stalls.charge(pc, Stall::NoInstruction, at.0 - warp.since);
                                 let reason = Stall::NoInstruction;
                                 supply.watch.wait(n as u16, warp, &[], reason, warp.since, at.0);
                                 warp.since = at.0;
                             }
+                            warp.line = line;
                         }
                         Fetched::Pending => {
                             warp.state = State::Pending(Stall::NoInstruction);

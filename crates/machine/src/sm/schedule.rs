@@ -152,9 +152,7 @@ impl Sm {
             if warp.ahead == 0 {
                 let resident = &mut work.ctas[usize::from(warp.cta)].resident;
                 let index = usize::from(warp.index);
-                if W::THREADS {
-                    supply.watch.threads(n, resident.active(index).count_ones());
-                }
+                let threads = if W::THREADS { resident.active(index).count_ones() } else { 0 };
                 if timing.run > 0 {
                     warp.ahead = resident.run(index, timing.run.into());
                 } else if timing.kind == Kind::Branch
@@ -167,20 +165,20 @@ impl Sm {
                     stopped = Some(Chosen { slot: n, eligible });
                     break;
                 }
+                supply.watch.execute(pc, warp.ahead, threads);
             }
             warp.ahead -= 1;
             issued += 1;
             seen += u64::from(eligible.count_ones());
             let class = timing.class;
             let mut row = supply.stalls.row(pc as usize);
-            let waited = now - warp.since;
-            if waited > 0 {
-                let why = sub.why(warp, class, now);
+            let mut why = [0; 3];
+            if now > warp.since {
+                why = sub.why(warp, class, now);
                 row.charge_waiting(why, class.throttle());
-                supply.watch.waited(n, warp, sub.number, class, (why, [0; 2]), now);
             }
             row.charge(Stall::Selected, 1);
-            supply.watch.issue(n, pc, sub.number, timing, now);
+            supply.watch.waited_and_issue(n, warp, sub.number, timing, (why, [0; 2]), now);
             self.issued_by_class[class as usize] += 1;
             sub.take(bit, class);
             let start = sub.enter(class, now);
@@ -193,6 +191,7 @@ impl Sm {
                 let l = &self.spec.latency;
                 let lasts = if to == pc + 1 { l.branch_not_taken } else { l.branch };
                 let at = now + u64::from(lasts.max(1));
+                supply.watch.branch(n, pc);
                 warp.resolve(to, pc, at, supply.stalls);
                 if at > now + 1 {
                     supply.watch.wait(n, warp, &[], Stall::BranchResolving, now + 1, at);
@@ -211,6 +210,7 @@ impl Sm {
             }
             sub.plan_after(class, eligible, now);
         }
+        supply.watch.issued(issued);
         self.counters.eligible_cycles += issued;
         self.counters.eligible_warps += seen;
         self.counters.issue_cycles += issued;

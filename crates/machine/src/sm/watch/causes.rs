@@ -28,8 +28,15 @@ impl Causes {
 
     fn count(&mut self, pc: u32, reason: Stall, link: Link, cause: u32, cycles: u64, count: u64) {
         let Some(row) = self.rows.get_mut(pc as usize) else { return };
-        match row.0.iter_mut().find(|r| r.2 == cause && r.0 == reason && r.1 == link) {
-            Some(r) => (r.3, r.4) = (r.3 + cycles, r.4 + count),
+        match row.0.iter().position(|r| r.2 == cause && r.0 == reason && r.1 == link) {
+            Some(n) => {
+                let r = &mut row.0[n];
+                (r.3, r.4) = (r.3 + cycles, r.4 + count);
+                // Frequent ones come to the front.
+                if n > 0 {
+                    row.0.swap(n, n - 1);
+                }
+            }
             None => row.0.push((reason, link, cause, cycles, count)),
         }
     }

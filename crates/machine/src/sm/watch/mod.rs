@@ -33,17 +33,40 @@ pub trait Watch {
     /// The threads of an instruction matter.
     const THREADS: bool;
 
-    /// The instructions that a warp issues from now on have so many threads.
-    fn threads(&mut self, slot: u16, threads: u32);
+    /// So many instructions, one behind the other, execute with so many threads.
+    fn execute(&mut self, pc: u32, count: u32, threads: u32);
 
     /// A warp waits at its next instruction; `checks` are the scoreboard places that it looks at.
     fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, from: u64, until: u64);
 
-    /// A warp that could issue from `from` on does so at `now`.
+    /// A warp could issue from `warp.since` on and is chosen now.
     fn waited(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64);
 
     /// An instruction issues.
     fn issue(&mut self, slot: u16, pc: u32, sub: u32, timing: &Timing, now: u64);
+
+    /// A warp that could issue from `warp.since` on issues its next instruction now.
+    #[inline(always)]
+    fn waited_and_issue(
+        &mut self,
+        slot: u16,
+        warp: &WarpSlot,
+        sub: u32,
+        timing: &Timing,
+        waited: Waited,
+        now: u64,
+    ) {
+        if now > warp.since {
+            self.waited(slot, warp, sub, timing.class, waited, now);
+        }
+        self.issue(slot, warp.pc, sub, timing, now);
+    }
+
+    /// So many instructions issued since the last call.
+    fn issued(&mut self, count: u64);
+
+    /// The instruction decides where its warp goes on.
+    fn branch(&mut self, slot: u16, pc: u32);
 
     /// Its results will be at these places of the scoreboard in a while.
     fn produces(&mut self, slot: u16, places: &[u16], pc: u32);
@@ -54,7 +77,7 @@ impl Watch for () {
     const THREADS: bool = false;
 
     #[inline(always)]
-    fn threads(&mut self, _: u16, _: u32) {}
+    fn execute(&mut self, _: u32, _: u32, _: u32) {}
 
     #[inline(always)]
     fn wait(&mut self, _: u16, _: &WarpSlot, _: &[u16], _: Stall, _: u64, _: u64) {}
@@ -66,11 +89,17 @@ impl Watch for () {
     fn issue(&mut self, _: u16, _: u32, _: u32, _: &Timing, _: u64) {}
 
     #[inline(always)]
+    fn issued(&mut self, _: u64) {}
+
+    #[inline(always)]
+    fn branch(&mut self, _: u16, _: u32) {}
+
+    #[inline(always)]
     fn produces(&mut self, _: u16, _: &[u16], _: u32) {}
 }
 
 /// The reasons of a wait to be chosen, in the order in which they are told, and the cycle at which it began.
-fn reasons(class: Class, waited: Waited, now: u64) -> ([(Stall, u64); 5], u64) {
+pub(super) fn reasons(class: Class, waited: Waited, now: u64) -> ([(Stall, u64); 5], u64) {
     let ([throttle, held, others], [grant, window]) = waited;
     let all = [
         (class.throttle(), throttle),
@@ -88,7 +117,7 @@ impl Watch for TraceCell {
     const THREADS: bool = false;
 
     #[inline(always)]
-    fn threads(&mut self, _: u16, _: u32) {}
+    fn execute(&mut self, _: u32, _: u32, _: u32) {}
 
     #[inline(always)]
     fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, from: u64, until: u64) {
@@ -99,25 +128,40 @@ impl Watch for TraceCell {
 
     #[inline(always)]
     fn waited(&mut self, slot: u16, warp: &WarpSlot, _: u32, class: Class, waited: Waited, now: u64) {
-        if !self.is_due(slot, now) {
-            return;
-        }
-        let (all, mut from) = reasons(class, waited, now);
-        for (reason, cycles) in all.into_iter().filter(|(_, n)| *n > 0) {
-            if self.is_due(slot, from + cycles) {
-                self.sample(slot, warp.pc, 1 << reason as u32, from, from + cycles, None);
-            }
-            from += cycles;
+        if self.is_due(slot, now) {
+            self.sample_waited(slot, warp.pc, class, waited, now);
         }
     }
 
     #[inline(always)]
     fn issue(&mut self, slot: u16, pc: u32, _: u32, timing: &Timing, now: u64) {
-        self.issued(pc, timing.kind, now);
+        self.happens(pc, timing.kind, now);
         if self.is_due(slot, now + 1) {
             self.sample(slot, pc, 1 << Stall::Selected as u32, now, now + 1, None);
         }
     }
+
+    #[inline(always)]
+    fn waited_and_issue(
+        &mut self,
+        slot: u16,
+        warp: &WarpSlot,
+        _: u32,
+        timing: &Timing,
+        waited: Waited,
+        now: u64,
+    ) {
+        self.happens(warp.pc, timing.kind, now);
+        if self.is_due(slot, now + 1) {
+            self.sample_issue(slot, warp.pc, timing.class, waited, now);
+        }
+    }
+
+    #[inline(always)]
+    fn issued(&mut self, _: u64) {}
+
+    #[inline(always)]
+    fn branch(&mut self, _: u16, _: u32) {}
 
     #[inline(always)]
     fn produces(&mut self, _: u16, _: &[u16], _: u32) {}
@@ -128,8 +172,8 @@ impl Watch for Recorder {
     const THREADS: bool = true;
 
     #[inline(always)]
-    fn threads(&mut self, slot: u16, threads: u32) {
-        self.has_threads(slot, threads);
+    fn execute(&mut self, pc: u32, count: u32, threads: u32) {
+        self.executes(pc, count, threads);
     }
 
     #[inline(always)]
@@ -139,16 +183,22 @@ impl Watch for Recorder {
 
     #[inline(always)]
     fn waited(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64) {
-        let (all, mut from) = reasons(class, waited, now);
-        for (reason, cycles) in all.into_iter().filter(|(_, n)| *n > 0) {
-            self.chosen(slot, warp.pc, sub, class, reason, from, from + cycles);
-            from += cycles;
-        }
+        self.chosen(slot, warp, sub, class, waited, now);
     }
 
     #[inline(always)]
     fn issue(&mut self, slot: u16, pc: u32, sub: u32, timing: &Timing, now: u64) {
         self.issues(slot, pc, sub, timing.class, now);
+    }
+
+    #[inline(always)]
+    fn issued(&mut self, count: u64) {
+        self.has_issued(count);
+    }
+
+    #[inline(always)]
+    fn branch(&mut self, slot: u16, pc: u32) {
+        self.branches(slot, pc);
     }
 
     #[inline(always)]
@@ -163,9 +213,9 @@ impl<A: Watch, B: Watch> Watch for (&mut A, &mut B) {
     const THREADS: bool = A::THREADS || B::THREADS;
 
     #[inline(always)]
-    fn threads(&mut self, slot: u16, threads: u32) {
-        self.0.threads(slot, threads);
-        self.1.threads(slot, threads);
+    fn execute(&mut self, pc: u32, count: u32, threads: u32) {
+        self.0.execute(pc, count, threads);
+        self.1.execute(pc, count, threads);
     }
 
     #[inline(always)]
@@ -187,9 +237,55 @@ impl<A: Watch, B: Watch> Watch for (&mut A, &mut B) {
     }
 
     #[inline(always)]
+    fn issued(&mut self, count: u64) {
+        self.0.issued(count);
+        self.1.issued(count);
+    }
+
+    #[inline(always)]
+    fn branch(&mut self, slot: u16, pc: u32) {
+        self.0.branch(slot, pc);
+        self.1.branch(slot, pc);
+    }
+
+    #[inline(always)]
     fn produces(&mut self, slot: u16, places: &[u16], pc: u32) {
         self.0.produces(slot, places, pc);
         self.1.produces(slot, places, pc);
+    }
+}
+
+/// What the load-store unit counts that is told of each memory operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Counts {
+    l1_requests: u64,
+    shared_requests: u64,
+    sectors: u64,
+    hits: u64,
+    bank_conflicts: u64,
+}
+
+impl Counts {
+    /// So far.
+    pub fn of(c: &Counters) -> Counts {
+        Counts {
+            l1_requests: c.l1_requests,
+            shared_requests: c.shared_requests,
+            sectors: c.l1_sectors,
+            hits: c.l1_hits,
+            bank_conflicts: c.bank_conflicts,
+        }
+    }
+
+    /// Since earlier ones.
+    pub fn since(self, before: Counts) -> Counts {
+        Counts {
+            l1_requests: self.l1_requests - before.l1_requests,
+            shared_requests: self.shared_requests - before.shared_requests,
+            sectors: self.sectors - before.sectors,
+            hits: self.hits - before.hits,
+            bank_conflicts: self.bank_conflicts - before.bank_conflicts,
+        }
     }
 }
 
@@ -230,7 +326,7 @@ impl Watcher {
         }
     }
 
-    /// A memory operation went to the load-store unit: the counters before and after.
+    /// A memory operation went to the load-store unit, which counted so much for it.
     pub fn accessed(
         &mut self,
         slot: u16,
@@ -238,16 +334,14 @@ impl Watcher {
         pc: u32,
         access: &Access,
         is_store: bool,
-        [before, after]: [&Counters; 2],
+        counts: Counts,
         now: u64,
     ) {
         if let Some(cell) = &mut self.cell {
-            let sectors = after.l1_sectors - before.l1_sectors;
-            let hits = after.l1_hits - before.l1_hits;
-            cell.event(Event::CacheMiss, sectors.saturating_sub(hits) as u32, now);
+            cell.event(Event::CacheMiss, counts.sectors.saturating_sub(counts.hits) as u32, now);
         }
         if let Some(recorder) = &mut self.recorder {
-            recorder.access(slot, reads, pc, access, before, after);
+            recorder.access(slot, reads, pc, access, counts);
             if is_store {
                 recorder.stored(slot, pc);
             }
