@@ -31,7 +31,7 @@ pub fn watcher(
     });
     let recorder = detail.then(|| {
         let (places, instructions) = (context.code.scoreboard, context.code.len());
-        Recorder::new(sm.id.0, start.0, slots, sub_cores, places, instructions, sm.id.0 == CLOSELY)
+        Recorder::new(sm.id.0, start.0, slots, places, instructions, sm.id.0 == CLOSELY)
     });
     (cell.is_some() || recorder.is_some()).then(|| Box::new(Watcher { cell, recorder }))
 }

@@ -48,6 +48,7 @@ pub const MAX_COUNTERS: u8 = 4;
 
 impl Form {
     /// Bytes of a record.
+    #[inline]
     pub fn bytes(self) -> usize {
         8 + 4 * usize::from(self.warp) + 8 * usize::from(self.cycle) + 4 * usize::from(self.counters)
     }
@@ -91,6 +92,7 @@ const NOTHING: u32 = 63;
 
 impl Record {
     /// The first reason that holds, in the order in which they are charged.
+    #[inline]
     pub fn reason(&self) -> Option<Stall> {
         Stall::from_index(self.stalls.trailing_zeros() as usize)
     }
@@ -101,6 +103,7 @@ impl Record {
     }
 
     /// The eight bytes as two words.
+    #[inline]
     pub fn words(&self, encoding: Encoding) -> [u32; 2] {
         let mask = (1 << STALLS) - 1;
         let why = match encoding {

@@ -14,7 +14,7 @@ use super::spec::Spec;
 use super::sub_core::SubCore;
 use super::trace_cell::TraceCell;
 use super::warp::{Owner, Ready, State, WarpSlot};
-use super::watch::{Watch, Watcher, with_watch};
+use super::watch::Watcher;
 use crate::Config;
 use crate::counters::Counters;
 use crate::ports::{CtaEnd, CtaStart, Request, RequestKind, Response};
@@ -706,7 +706,7 @@ impl Sm {
         if until > warp.since {
             self.stalls.charge(warp.pc as usize, reason, until - warp.since);
             if let Some(watcher) = &mut self.watcher {
-                with_watch!(watcher, watch => watch.wait(n as u16, warp, &[], reason, warp.since, until));
+                watcher.wait(n as u16, warp, reason, until);
             }
             warp.since = until;
         }

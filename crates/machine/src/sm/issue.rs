@@ -5,7 +5,7 @@ use super::core::{CtaSlot, Failure, Sm, Work};
 use super::fetch::Fetched;
 use super::load_store::{self, Issued, Operation, Outcome, Path};
 use super::warp::{NO_LINE, Ready, State};
-use super::watch::{Counts, Watch, with_watch};
+use super::watch::Counts;
 use crate::stall::Stall;
 use crate::units::Cycle;
 use isa::{Inst, Operand};
@@ -33,12 +33,11 @@ impl Sm {
             }
             row.charge_waiting(why, timing.class.throttle());
             if let Some(watcher) = &mut self.watcher {
-                let why = (why, by_policy);
-                with_watch!(watcher, watch => watch.waited(n as u16, warp, s as u32, timing.class, why, now));
+                watcher.waited(n as u16, warp, s as u32, timing.class, (why, by_policy), now);
             }
         }
         let threads = match self.watcher {
-            Some(_) => cta.resident.active(index).count_ones(),
+            Some(_) => cta.resident.active(index),
             None => 0,
         };
         sub.take(warp.bit, timing.class);
@@ -80,16 +79,8 @@ impl Sm {
             policies.issued(sub, warp.bit, pc, (timing.class, start), now);
         }
         if let Some(watcher) = &mut self.watcher {
-            let writes = context.code.places(&timing).0;
-            with_watch!(watcher, watch => {
-                watch.execute(pc, 1, threads);
-                watch.issue(n as u16, pc, s as u32, &timing, now);
-                watch.issued(1);
-                watch.branch(n as u16, pc);
-                if !timing.is_static {
-                    watch.produces(n as u16, writes, pc);
-                }
-            });
+            let places = if timing.is_static { &[][..] } else { context.code.places(&timing).0 };
+            watcher.issue(n as u16, (pc, threads), s as u32, &timing, places, now);
         }
         if timing.bank_reads != 0 {
             sub.read_banks(now, timing.bank_reads);

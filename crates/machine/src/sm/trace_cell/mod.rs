@@ -20,13 +20,15 @@ use super::warp::WarpSlot;
 use super::watch::{Waited, reasons};
 use crate::stall::Stall;
 use fifo::Fifo;
-use runs::{Cell, Rows, Slot};
+use runs::{Cell, Rows, Slot, tidy};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trace::record::{INSTRUCTION_BYTES, Record};
 
 /// Bytes that the load-store units store at once.
 const LINE: u64 = 128;
+/// Most warp slots of an SM.
+const SLOTS: usize = 64;
 /// Runs, intervals and events that are kept before they are worked on.
 const MANY: usize = 1 << 14;
 
@@ -61,6 +63,9 @@ pub struct TraceCell {
     /// The cycle that sampling counts from, and the cycles between which it is on.
     base: u64,
     window: (u64, u64),
+    /// The next moment of each slot; none where the warp is not wanted.
+    #[serde(with = "simt::arrays")]
+    next: [u64; SLOTS],
     slots: Vec<Slot>,
     /// One warp in turn: the slot of each scheduler that had the last one.
     turns: Vec<usize>,
@@ -119,6 +124,7 @@ impl TraceCell {
             period: settings.period,
             base,
             window: (zero.saturating_add(settings.window.0), zero.saturating_add(settings.window.1)),
+            next: [u64::MAX; SLOTS],
             slots: vec![Slot::default(); slots],
             turns: (0..schedulers.max(1)).collect(),
             waiting_runs: 0,
@@ -155,16 +161,17 @@ impl TraceCell {
             (true, Some(_)) => (0, 0),
             (true, None) => self.moment_after(at.max(self.window.0)),
         };
+        self.next[slot as usize % SLOTS] = next;
         let slot = &mut self.slots[slot as usize];
-        (slot.next, slot.number, slot.cta, slot.is_wanted) = (next, number, cta, is_wanted);
+        (slot.number, slot.cta, slot.is_wanted) = (number, cta, is_wanted);
     }
 
     /// The warp of a slot is gone.
     pub fn leave(&mut self, slot: u16) {
         let scheduler = self.scheduler(slot.into());
+        self.next[slot as usize % SLOTS] = u64::MAX;
         let slot = &mut self.slots[slot as usize];
         self.present[scheduler] -= u64::from(std::mem::take(&mut slot.is_wanted));
-        slot.next = u64::MAX;
     }
 
     /// The scheduler that has a slot.
@@ -181,7 +188,7 @@ impl TraceCell {
     /// Whether an interval of a warp up to a cycle matters.
     #[inline(always)]
     pub fn is_due(&self, slot: u16, until: u64) -> bool {
-        until > self.slots[slot as usize].next
+        until > self.next[slot as usize % SLOTS]
     }
 
     /// Takes the samples of an interval at whose end one is due; `warp` tells what else the instruction waits for.
@@ -206,10 +213,9 @@ impl TraceCell {
         }
         // What is missing changes in between.
         let (first, second) = (missing[0].min(missing[1]), missing[0].max(missing[1]));
-        let at = self.slots[slot as usize].next;
-        if at < second {
+        if self.next[slot as usize % SLOTS] < second {
             for end in [first.min(until), second.min(until)] {
-                let at = self.slots[slot as usize].next;
+                let at = self.next[slot as usize % SLOTS];
                 if at < end {
                     self.take(slot, cell(stalls | holds(missing, at)), end);
                 }
@@ -245,22 +251,23 @@ impl TraceCell {
     #[inline(always)]
     fn take(&mut self, slot: u16, cell: Cell, until: u64) {
         let s = &mut self.slots[slot as usize];
+        let next = &mut self.next[slot as usize % SLOTS];
         let until = until.min(self.window.1);
         loop {
-            let count = match until <= s.next + self.period {
+            let count = match until <= *next + self.period {
                 true => 1,
-                false => (until - s.next).div_ceil(self.period).min(u32::MAX.into()),
+                false => (until - *next).div_ceil(self.period).min(u32::MAX.into()),
             };
             s.put(cell, count as u32);
             self.waiting_runs += 1;
             s.number += count;
-            s.next += count * self.period;
-            if s.next >= until {
+            *next += count * self.period;
+            if *next >= until {
                 break;
             }
         }
-        if s.next >= self.window.1 {
-            s.next = u64::MAX;
+        if *next >= self.window.1 {
+            *next = u64::MAX;
         }
     }
 
@@ -382,14 +389,16 @@ impl TraceCell {
         };
         self.counted.sort_unstable_by_key(|c| c.cycle);
         let mut counted = 0;
-        let mut rows = Rows::new(self.slots.len());
+        let mut rows = Rows::default();
+        let mut chosen = Vec::new();
         while self.waiting_runs > 0 {
             let (first, taken) = rows.fill(&mut self.slots, end);
             self.waiting_runs -= taken;
-            if rows.is_empty() {
+            if rows.len() == 0 {
                 break;
             }
-            for (number, row) in (first..).zip(rows.iter_mut()) {
+            for n in 0..rows.len() {
+                let number = first + n as u64;
                 let cycle = match self.settings.event {
                     Some(_) => self.moments[(number - self.first_moment) as usize],
                     None => self.base + number * self.period,
@@ -400,15 +409,14 @@ impl TraceCell {
                     counted += 1;
                 }
                 if self.settings.in_turn {
-                    self.choose(row);
-                }
-                let mut present = 0;
-                for (slot, &cell) in row.iter().enumerate().filter(|(_, cell)| cell.stalls != 0) {
-                    present += 1;
-                    self.send(slot as u16, cell, cycle, present);
+                    self.choose(rows.row(n), &mut chosen);
+                    (1..).zip(&chosen).for_each(|(k, &(slot, cell))| self.send(slot, cell, cycle, k));
+                } else {
+                    (1..).zip(rows.row(n)).for_each(|(k, (slot, cell))| self.send(slot, cell, cycle, k));
                 }
             }
         }
+        tidy(&mut self.slots);
         self.counted.drain(..counted);
         if self.settings.event.is_some() {
             self.moments.drain(..(end - self.first_moment) as usize);
@@ -417,18 +425,21 @@ impl TraceCell {
         self.kept.retain(|&cycle, _| cycle >= horizon);
     }
 
-    /// Leaves only one warp of each scheduler in a row: the next one behind that which had its turn last.
-    fn choose(&mut self, row: &mut [Cell]) {
-        let schedulers = self.turns.len();
-        for (s, turn) in self.turns.iter_mut().enumerate() {
-            let slots = (s..row.len()).step_by(schedulers);
-            let mut present = slots.filter(|&n| row[n].stalls != 0);
-            let first = present.next();
-            let next = first.into_iter().chain(present).find(|n| n > turn).or(first);
-            *turn = next.unwrap_or(*turn);
-            for n in (s..row.len()).step_by(schedulers).filter(|n| Some(*n) != next) {
-                row[n] = Cell::default();
-            }
+    /// One warp of each scheduler: the next one behind that which had its turn last.
+    fn choose(&mut self, row: impl Iterator<Item = (u16, Cell)>, chosen: &mut Vec<(u16, Cell)>) {
+        // The first of each scheduler, and the first behind the last turn.
+        let mut found = vec![[None; 2]; self.turns.len()];
+        for (slot, cell) in row {
+            let s = self.scheduler(slot.into());
+            let is_behind = usize::from(slot) > self.turns[s];
+            found[s][usize::from(is_behind)].get_or_insert((slot, cell));
+        }
+        chosen.clear();
+        chosen.extend(found.into_iter().filter_map(|[before, behind]| behind.or(before)));
+        chosen.sort_unstable_by_key(|(slot, _)| *slot);
+        for (slot, _) in chosen {
+            let s = usize::from(*slot) % self.turns.len();
+            self.turns[s] = usize::from(*slot);
         }
     }
 

@@ -23,23 +23,15 @@ struct Run {
 }
 
 /// A warp slot as the cell sees it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[repr(align(64))]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Slot {
-    /// The next moment, and its number; never where the warp is not wanted.
-    pub next: u64,
+    /// The number of its next moment.
     pub number: u64,
     /// In the order of time; those in front of `done` have gone on.
     runs: Vec<Run>,
     done: usize,
     pub cta: u16,
     pub is_wanted: bool,
-}
-
-impl Default for Slot {
-    fn default() -> Slot {
-        Slot { next: u64::MAX, number: 0, runs: Vec::new(), done: 0, cta: 0, is_wanted: false }
-    }
 }
 
 impl Slot {
@@ -50,32 +42,34 @@ impl Slot {
     }
 }
 
-/// A table of moments and slots.
+/// A table of moments, and of the slots that have any.
+#[derive(Default)]
 pub struct Rows {
-    slots: usize,
     rows: usize,
-    cells: Vec<Cell>,
+    /// The slots, ascending, and for each one its moments.
+    slots: Vec<u16>,
+    cells: Vec<[Cell; ROWS as usize]>,
 }
 
 impl Rows {
-    pub fn new(slots: usize) -> Rows {
-        Rows { slots, rows: 0, cells: vec![Cell::default(); slots * ROWS as usize] }
-    }
-
     /// Takes the next moments before number `end` out of the slots: the first number, and how many runs are used up. Without
     /// any the table is empty.
     pub fn fill(&mut self, slots: &mut [Slot], end: u64) -> (u64, usize) {
-        self.cells.fill(Cell::default());
+        self.slots.clear();
+        self.cells.clear();
         let first = slots.iter().filter_map(|s| Some(s.runs.get(s.done)?.first)).min().unwrap_or(end);
         let end = end.min(first.saturating_add(ROWS));
         self.rows = end.saturating_sub(first) as usize;
         let mut used = 0;
         for (n, slot) in slots.iter_mut().enumerate() {
+            if slot.runs.get(slot.done).is_none_or(|r| r.first >= end) {
+                continue;
+            }
+            let mut cells = [Cell::default(); ROWS as usize];
             while let Some(run) = slot.runs.get_mut(slot.done).filter(|r| r.first < end) {
                 let count = (end - run.first).min(run.count.into());
-                let at = (run.first - first) as usize * self.slots + n;
-                let cells = self.cells[at..].iter_mut().step_by(self.slots);
-                cells.take(count as usize).for_each(|cell| *cell = run.cell);
+                let at = (run.first - first) as usize;
+                cells[at..at + count as usize].fill(run.cell);
                 run.first += count;
                 run.count -= count as u32;
                 if run.count > 0 {
@@ -84,22 +78,33 @@ impl Rows {
                 slot.done += 1;
                 used += 1;
             }
-            if slot.done > 0 && slot.done == slot.runs.len() {
+            if slot.done == slot.runs.len() {
                 slot.runs.clear();
                 slot.done = 0;
-            } else if slot.done > slot.runs.len() / 2 {
-                slot.runs.drain(..slot.done);
-                slot.done = 0;
             }
+            self.slots.push(n as u16);
+            self.cells.push(cells);
         }
         (first, used)
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.rows == 0
+    /// Moments in the table.
+    pub fn len(&self) -> usize {
+        self.rows
     }
 
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut [Cell]> {
-        self.cells.chunks_exact_mut(self.slots).take(self.rows)
+    /// The slots that have a warp at a moment, ascending.
+    #[inline(always)]
+    pub fn row(&self, n: usize) -> impl Iterator<Item = (u16, Cell)> {
+        let all = self.slots.iter().zip(&self.cells);
+        all.map(move |(&slot, cells)| (slot, cells[n % ROWS as usize])).filter(|(_, cell)| cell.stalls != 0)
+    }
+}
+
+/// Forgets runs that have gone on.
+pub fn tidy(slots: &mut [Slot]) {
+    for slot in slots {
+        slot.runs.drain(..slot.done);
+        slot.done = 0;
     }
 }

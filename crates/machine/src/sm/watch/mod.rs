@@ -122,7 +122,8 @@ impl Watch for TraceCell {
     #[inline(always)]
     fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, from: u64, until: u64) {
         if self.is_due(slot, until) {
-            self.sample(slot, warp.pc, 1 << reason as u32, from, until, Some((warp, checks)));
+            let others = (!checks.is_empty()).then_some((warp, checks));
+            self.sample(slot, warp.pc, 1 << reason as u32, from, until, others);
         }
     }
 
@@ -326,7 +327,44 @@ impl Watcher {
         }
     }
 
+    /// A warp could issue from `warp.since` on and is chosen now.
+    #[inline(never)]
+    pub fn waited(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64) {
+        with_watch!(self, watch => watch.waited(slot, warp, sub, class, waited, now));
+    }
+
+    /// A warp waits at its next instruction for something that is not on the scoreboard.
+    #[inline(never)]
+    pub fn wait(&mut self, slot: u16, warp: &WarpSlot, reason: Stall, until: u64) {
+        with_watch!(self, watch => watch.wait(slot, warp, &[], reason, warp.since, until));
+    }
+
+    /// An instruction executes and issues by itself; where it has results of variable latency, these are their places.
+    #[inline(never)]
+    pub fn issue(
+        &mut self,
+        slot: u16,
+        (pc, threads): (u32, u32),
+        sub: u32,
+        timing: &Timing,
+        places: &[u16],
+        now: u64,
+    ) {
+        if let Some(recorder) = &mut self.recorder {
+            // Mostly all of them.
+            recorder.executes(pc, 1, if threads == u32::MAX { 32 } else { threads.count_ones() });
+            recorder.issues(slot, pc, sub, timing.class, now);
+            recorder.has_issued(1);
+            recorder.branches(slot, pc);
+            recorder.makes(slot, places, pc);
+        }
+        if let Some(cell) = &mut self.cell {
+            cell.issue(slot, pc, sub, timing, now);
+        }
+    }
+
     /// A memory operation went to the load-store unit, which counted so much for it.
+    #[inline(never)]
     pub fn accessed(
         &mut self,
         slot: u16,

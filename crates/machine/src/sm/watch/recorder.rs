@@ -36,6 +36,15 @@ impl Slot {
 
 /// Places for the classes of a sub-core, as a power of two.
 const PLACES: u32 = CLASSES.next_power_of_two().trailing_zeros();
+/// Most sub-cores of an SM.
+const SUB_CORES: usize = 16;
+
+/// The place of a class of a sub-core.
+#[inline(always)]
+fn place(sub: u32, class: Class) -> usize {
+    (sub as usize % SUB_CORES) << PLACES | class as usize % (1 << PLACES)
+}
+
 /// Waits of more cycles than this are never short.
 const SHORT: u64 = 64;
 
@@ -49,7 +58,8 @@ pub struct Recorder {
     /// By slot and scoreboard place: the instruction that makes its value, and the one that reads it last.
     makers: Vec<[u32; 2]>,
     /// The last instruction of each class that a sub-core issued.
-    last_of_class: Vec<u32>,
+    #[serde(with = "simt::arrays")]
+    last_of_class: [u32; SUB_CORES << PLACES],
     /// What the last warp at a barrier was held up by.
     barrier: u32,
     /// Warp-cycles of this step of the timeline so far: short states count where they are told of.
@@ -70,7 +80,6 @@ impl Recorder {
         sm: u16,
         start: u64,
         slots: usize,
-        sub_cores: usize,
         places: usize,
         instructions: usize,
         closely: bool,
@@ -81,7 +90,7 @@ impl Recorder {
             places,
             slots: vec![Slot::new(0); slots],
             makers: vec![[NONE; 2]; slots * places],
-            last_of_class: vec![NONE; sub_cores << PLACES],
+            last_of_class: [NONE; SUB_CORES << PLACES],
             barrier: NONE,
             recent: [0; STALLS],
             short: 0,
@@ -188,38 +197,42 @@ impl Recorder {
         until: u64,
     ) {
         self.state(slot, warp.pc, reason, from, until);
+        let cycles = until - from;
         match reason {
-            Stall::LongScoreboard
-            | Stall::ShortScoreboard
-            | Stall::Barrier
-            | Stall::Drain
-            | Stall::Membar
-            | Stall::BranchResolving => self.because(slot, warp, checks, reason, until - from),
+            Stall::LongScoreboard | Stall::ShortScoreboard => {
+                self.needs(slot, warp, checks, reason, cycles);
+            }
+            Stall::BranchResolving => self.comes_from(slot, warp.pc, reason, cycles),
             // Code that was jumped to.
             Stall::NoInstruction if warp.line == NO_LINE => {
-                self.because(slot, warp, checks, reason, until - from)
+                self.comes_from(slot, warp.pc, reason, cycles);
+            }
+            Stall::Barrier => self.because(warp.pc, reason, Link::Barrier, self.barrier, cycles),
+            Stall::Drain | Stall::Membar => {
+                self.because(warp.pc, reason, Link::Store, self.slots[slot as usize].store, cycles);
             }
             _ => {}
         }
     }
 
-    /// Finds out what a warp waited for.
-    #[inline(never)]
-    fn because(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, cycles: u64) {
-        let known = &self.slots[slot as usize];
-        let (link, cause) = match reason {
-            Stall::LongScoreboard | Stall::ShortScoreboard => {
-                let maker = self.maker(slot, warp, checks, reason);
-                self.holds_up(slot, warp.pc, cycles);
-                (Link::Register, maker)
-            }
-            Stall::Barrier => (Link::Barrier, self.barrier),
-            Stall::Drain | Stall::Membar => (Link::Store, known.store),
-            _ => (Link::Branch, known.last),
-        };
+    fn because(&mut self, pc: u32, reason: Stall, link: Link, cause: u32, cycles: u64) {
         if cause != NONE {
-            self.causes.add(warp.pc, reason, link, cause, cycles);
+            self.causes.add(pc, reason, link, cause, cycles);
         }
+    }
+
+    /// A warp waited for a branch.
+    #[inline(never)]
+    fn comes_from(&mut self, slot: u16, pc: u32, reason: Stall, cycles: u64) {
+        self.because(pc, reason, Link::Branch, self.slots[slot as usize].last, cycles);
+    }
+
+    /// A warp waited for a result.
+    #[inline(never)]
+    fn needs(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, cycles: u64) {
+        self.holds_up(slot, warp.pc, cycles);
+        let maker = self.maker(slot, warp, checks, reason);
+        self.because(warp.pc, reason, Link::Register, maker, cycles);
     }
 
     /// The instruction that makes the result that a warp waits for longest.
@@ -270,7 +283,7 @@ impl Recorder {
     }
 
     fn in_queue(&mut self, pc: u32, sub: u32, class: Class, [throttle, held]: [u64; 2]) {
-        let cause = self.last_of_class[(sub << PLACES | class as u32) as usize];
+        let cause = self.last_of_class[place(sub, class)];
         for (reason, cycles) in [(class.throttle(), throttle), (Stall::DispatchStall, held)] {
             if cause != NONE && cycles > 0 {
                 self.causes.add(pc, reason, Link::Queue, cause, cycles);
@@ -280,7 +293,7 @@ impl Recorder {
 
     #[inline(always)]
     pub fn issues(&mut self, slot: u16, pc: u32, sub: u32, class: Class, now: u64) {
-        self.last_of_class[(sub << PLACES | class as u32) as usize] = pc;
+        self.last_of_class[place(sub, class)] = pc;
         if self.short == 0 {
             self.span(slot, pc, Stall::Selected, now, now + 1);
         }
@@ -317,7 +330,9 @@ impl Recorder {
         for &p in reads {
             self.makers[slot as usize * self.places + p as usize][1] = pc;
         }
-        let bytes = u64::from((access.global | access.local).count_ones() * access.size);
+        let lanes = access.global | access.local;
+        let lanes = if lanes == u32::MAX { 32 } else { lanes.count_ones() };
+        let bytes = u64::from(lanes * access.size);
         if let Some(work) = self.work.get_mut(pc as usize) {
             work.requests += counts.shared_requests + counts.l1_requests;
             work.sectors += counts.sectors;
