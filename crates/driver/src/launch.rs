@@ -71,6 +71,8 @@ pub enum LaunchError {
     TooManyInstructions { kernel: String, limit: u64, place: Option<String> },
     /// [`LaunchOptions::cancel`] was set.
     Cancelled { kernel: String, ctas_done: u64, ctas: u64, place: Option<String> },
+    /// Its state could not be kept, or what was kept is not its state.
+    Checkpoint { kernel: String, why: String },
     /// The engine cannot run it.
     Engine(String),
 }
@@ -175,6 +177,7 @@ impl fmt::Display for LaunchError {
             LaunchError::Cancelled { kernel, ctas_done, ctas, place } => {
                 write!(f, "kernel {kernel}: stopped, {ctas_done} of {ctas} CTAs were done{}", at(place))
             }
+            LaunchError::Checkpoint { kernel, why } => write!(f, "kernel {kernel}: {why}"),
             LaunchError::Engine(why) => f.write_str(why),
         }
     }

@@ -24,6 +24,7 @@
 //! | [`chart`] | charts as SVG and PNG |
 //! | [`schedulers`] | a launch file under several schedulers |
 //! | [`element`], [`init`], [`npy`], [`picture`], [`digest`] | element types, buffer contents, and results as files and summaries |
+//! | [`checkpoint`] | a run's state in a file, to go on from |
 //! | [`replay`] | the calls of a program, run again from the state that they began in |
 //! | [`profile`] | a timed launch joined with its program, PTX and source |
 //! | [`problem`], [`files`] | what is wrong with an input; reading files with limits |
@@ -31,6 +32,7 @@
 //! Errors are values that say what to do; nothing here prints.
 
 pub mod chart;
+pub mod checkpoint;
 pub mod compile;
 pub mod config;
 pub mod device;
@@ -51,6 +53,7 @@ pub mod run;
 pub mod schedulers;
 pub mod timing;
 
+pub use checkpoint::{Checkpoint, Keeper};
 pub use compile::{CompileOptions, compile};
 pub use device::Device;
 pub use isa::{Image, Pc, image};
@@ -61,6 +64,7 @@ pub use module::Module;
 pub use problem::{Problem, Problems, Source};
 pub use replay::Capture;
 pub use run::{RunError, Session};
+pub use simt::MemoryError;
 pub use simt::memory::keep_freed_memory;
 pub use timing::{Sampled, Sampling, Timing};
 pub use trace;

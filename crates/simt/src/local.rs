@@ -22,6 +22,19 @@ impl Local {
         self.rows.fill([0; 32]);
     }
 
+    /// What was written, and zeros around it.
+    pub(crate) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Makes it hold what another one of this limit held; false where that cannot be.
+    pub(crate) fn restore(&mut self, limit: u32, rows: Vec<Row>) -> bool {
+        // Growing doubles, so there can be twice as many as the limit needs.
+        let fits = rows.len() <= 2 * (limit as usize).div_ceil(4) + 16;
+        (self.limit, self.rows) = (limit, rows);
+        fits
+    }
+
     /// Whether `size` bytes from `address` on are a thread's own; makes them exist.
     #[inline(always)]
     pub fn reach(&mut self, address: u32, size: u32) -> bool {

@@ -9,11 +9,13 @@
 
 mod freed;
 mod heap;
+mod outline;
 mod region;
 mod snapshot;
 
 pub use freed::keep_freed_memory;
 pub use heap::Heap;
+pub use outline::Outline;
 pub use snapshot::Snapshot;
 
 use isa::abi::{GLOBAL_BASE, GLOBAL_END};
