@@ -125,11 +125,16 @@ impl Record {
         Record { pc, stalls, sm, ..Record::default() }
     }
 
-    /// Appends the record's bytes.
+    /// The bytes that every record has.
     #[inline]
+    pub fn eight_bytes(&self, encoding: Encoding) -> [u8; 8] {
+        let [pc, why] = self.words(encoding).map(u64::from);
+        (pc | why << 32).to_le_bytes()
+    }
+
+    /// Appends the record's bytes.
     pub fn write(&self, form: Form, out: &mut Vec<u8>) {
-        let [pc, why] = self.words(form.encoding).map(u64::from);
-        out.extend((pc | why << 32).to_le_bytes());
+        out.extend(self.eight_bytes(form.encoding));
         if form.warp {
             out.extend((u32::from(self.cta) << 16 | u32::from(self.warp)).to_le_bytes());
         }

@@ -35,12 +35,18 @@ pub(super) struct Supply<'a, W> {
 impl<W: Watch> Supply<'_, W> {
     /// Plans a warp's next instruction as far as the sub-core can by itself.
     #[inline(always)]
-    pub fn plan(&mut self, sub: &mut SubCore, warp: &mut WarpSlot, code: &Code, now: u64) -> Planned {
+    pub fn plan(
+        &mut self,
+        sub: &mut SubCore,
+        slot: u16,
+        warp: &mut WarpSlot,
+        code: &Code,
+        now: u64,
+    ) -> Planned {
         let timing = code.timing_of(warp.pc);
         warp.class = timing.class;
         warp.state = State::Timed;
         let pc = warp.pc as usize;
-        let slot = if W::ON { sub.slot(warp.bit) } else { 0 };
         let mut since = warp.since;
         let line = warp.pc / LINE_INSTRUCTIONS;
         if line != warp.line {
@@ -127,7 +133,7 @@ impl Sm {
         let mut supply = Supply { fetch, constants, stalls, counters, watch };
         loop {
             let pc = warp.pc as usize;
-            match supply.plan(sub, warp, code, now) {
+            match supply.plan(sub, n as u16, warp, code, now) {
                 Planned::Done => break,
                 Planned::NoCode => {
                     let line = warp.pc / LINE_INSTRUCTIONS;

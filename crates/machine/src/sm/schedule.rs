@@ -201,7 +201,7 @@ impl Sm {
                 warp.write_after(writes, timing, start);
                 supply.watch.produces(n, writes, pc);
             }
-            if supply.plan(sub, warp, code, now) != Planned::Done {
+            if supply.plan(sub, n, warp, code, now) != Planned::Done {
                 (sub.unplanned, sub.next) = (Some(n), now);
                 break;
             }

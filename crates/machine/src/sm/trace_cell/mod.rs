@@ -23,7 +23,7 @@ use fifo::Fifo;
 use runs::{Cell, Rows, Slot, tidy};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use trace::record::{INSTRUCTION_BYTES, Record};
+use trace::record::{Form, INSTRUCTION_BYTES, Record};
 
 /// Bytes that the load-store units store at once.
 const LINE: u64 = 128;
@@ -191,7 +191,7 @@ impl TraceCell {
         until > self.next[slot as usize % SLOTS]
     }
 
-    /// Takes the samples of an interval at whose end one is due; `warp` tells what else the instruction waits for.
+    /// Takes the samples of an interval in which one is due; `warp` tells what else the instruction waits for.
     pub fn sample(
         &mut self,
         slot: u16,
@@ -201,12 +201,9 @@ impl TraceCell {
         until: u64,
         warp: Option<(&WarpSlot, &[u16])>,
     ) {
-        let missing = match warp {
-            Some((warp, checks)) if !checks.is_empty() => missing(warp, checks),
-            _ => [0; 2],
-        };
         let cta = self.slots[slot as usize].cta;
         let cell = |stalls: u32| Cell { pc, stalls, cta };
+        let missing = warp.map_or([0; 2], |(warp, checks)| missing(warp, checks));
         if self.settings.event.is_some() {
             self.intervals.push(Interval { from, until, slot, cell: cell(stalls), missing });
             return;
@@ -226,12 +223,22 @@ impl TraceCell {
         }
     }
 
+    /// The same for a state in which nothing else is missing.
+    #[inline(never)]
+    pub fn sample_alone(&mut self, slot: u16, pc: u32, stalls: u32, from: u64, until: u64) {
+        if self.settings.event.is_some() {
+            return self.sample(slot, pc, stalls, from, until, None);
+        }
+        let cta = self.slots[slot as usize].cta;
+        self.take(slot, Cell { pc, stalls, cta }, until);
+    }
+
     /// Takes the samples of a warp that could issue from some time on and does now, if one is due.
     pub fn sample_waited(&mut self, slot: u16, pc: u32, class: Class, waited: Waited, now: u64) {
         let (all, mut from) = reasons(class, waited, now);
         for (reason, cycles) in all {
             if cycles > 0 && self.is_due(slot, from + cycles) {
-                self.sample(slot, pc, 1 << reason as u32, from, from + cycles, None);
+                self.sample_alone(slot, pc, 1 << reason as u32, from, from + cycles);
             }
             from += cycles;
         }
@@ -243,7 +250,7 @@ impl TraceCell {
             self.sample_waited(slot, pc, class, waited, now);
         }
         if self.is_due(slot, now + 1) {
-            self.sample(slot, pc, 1 << Stall::Selected as u32, now, now + 1, None);
+            self.sample_alone(slot, pc, 1 << Stall::Selected as u32, now, now + 1);
         }
     }
 
@@ -450,22 +457,20 @@ impl TraceCell {
             Drain::LoadStore => self.kept.get(&cycle).is_none_or(|&kept| number <= kept),
             Drain::Own | Drain::Stream => self.fifo.put(cycle),
         };
-        let full = (self.bytes.len() + self.settings.form.bytes()) as u64 > self.settings.buffer_bytes;
+        let form = self.settings.form;
+        let full = (self.bytes.len() + form.bytes()) as u64 > self.settings.buffer_bytes;
         if !is_kept || full {
             self.lost += 1;
             return;
         }
         self.records += 1;
-        let record = Record {
-            pc: cell.pc * INSTRUCTION_BYTES,
-            stalls: cell.stalls,
-            sm: self.sm,
-            warp: slot,
-            cta: cell.cta,
-            cycle,
-            counters: self.counters,
-        };
-        record.write(self.settings.form, &mut self.bytes);
+        let (warp, cta, counters) = (slot, cell.cta, self.counters);
+        let pc = cell.pc * INSTRUCTION_BYTES;
+        let record = Record { pc, stalls: cell.stalls, sm: self.sm, warp, cta, cycle, counters };
+        match form == Form::default() {
+            true => self.bytes.extend_from_slice(&record.eight_bytes(Form::default().encoding)),
+            false => record.write(form, &mut self.bytes),
+        }
     }
 
     /// Turns what warps did into runs at the moments before `horizon`; the number of the first moment behind them.

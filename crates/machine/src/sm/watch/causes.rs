@@ -6,9 +6,67 @@ use isa::image::Image;
 use serde::{Deserialize, Serialize};
 use trace::profile::{Cause, Link};
 
-/// Counts of the causes of one instruction's waits. There are only ever a few.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Row(Vec<(Stall, Link, u32, u64, u64)>);
+/// A cause of an instruction's waits, with its counts.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Entry {
+    reason: Stall,
+    link: Link,
+    cause: u32,
+    cycles: u64,
+    count: u64,
+}
+
+impl Entry {
+    /// No cause yet.
+    const NONE: Entry =
+        Entry { reason: Stall::Selected, link: Link::Register, cause: u32::MAX, cycles: 0, count: 0 };
+
+    #[inline(always)]
+    fn is(&self, reason: Stall, link: Link, cause: u32) -> bool {
+        self.cause == cause && self.reason == reason && self.link == link
+    }
+}
+
+/// The causes of one instruction's waits: a line of the host's cache, because there are hardly ever more than two.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[repr(align(64))]
+struct Row {
+    first: [Entry; 2],
+    more: Option<Box<Vec<Entry>>>,
+}
+
+impl Default for Row {
+    fn default() -> Row {
+        Row { first: [Entry::NONE; 2], more: None }
+    }
+}
+
+impl Row {
+    fn all(&self) -> impl Iterator<Item = &Entry> {
+        let first = self.first.iter().filter(|e| e.cause != u32::MAX);
+        first.chain(self.more.iter().flat_map(|more| more.iter()))
+    }
+
+    /// The entry of a cause that neither of the first two has; a frequent one comes to the front.
+    #[cold]
+    fn other(&mut self, reason: Stall, link: Link, cause: u32) -> &mut Entry {
+        let new = Entry { reason, link, cause, cycles: 0, count: 0 };
+        if let Some(free) = self.first.iter().position(|e| e.cause == u32::MAX) {
+            self.first[free] = new;
+            return &mut self.first[free];
+        }
+        let more = self.more.get_or_insert_default();
+        let n = more.iter().position(|e| e.is(reason, link, cause)).unwrap_or_else(|| {
+            more.push(new);
+            more.len() - 1
+        });
+        if more[n].count > self.first[1].count {
+            std::mem::swap(&mut more[n], &mut self.first[1]);
+            return &mut self.first[1];
+        }
+        &mut more[n]
+    }
+}
 
 /// Causes by the instruction that waited.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -26,26 +84,22 @@ impl Causes {
         self.count(pc, reason, link, cause, cycles, 1);
     }
 
+    #[inline]
     fn count(&mut self, pc: u32, reason: Stall, link: Link, cause: u32, cycles: u64, count: u64) {
         let Some(row) = self.rows.get_mut(pc as usize) else { return };
-        match row.0.iter().position(|r| r.2 == cause && r.0 == reason && r.1 == link) {
-            Some(n) => {
-                let r = &mut row.0[n];
-                (r.3, r.4) = (r.3 + cycles, r.4 + count);
-                // Frequent ones come to the front.
-                if n > 0 {
-                    row.0.swap(n, n - 1);
-                }
-            }
-            None => row.0.push((reason, link, cause, cycles, count)),
-        }
+        let entry = match row.first.iter().position(|e| e.is(reason, link, cause)) {
+            Some(n) => &mut row.first[n],
+            None => row.other(reason, link, cause),
+        };
+        entry.cycles += cycles;
+        entry.count += count;
     }
 
     /// Adds those of another SM.
     pub fn merge(&mut self, other: &Causes) {
         for (pc, row) in other.rows.iter().enumerate() {
-            for &(reason, link, cause, cycles, count) in &row.0 {
-                self.count(pc as u32, reason, link, cause, cycles, count);
+            for e in row.all() {
+                self.count(pc as u32, e.reason, e.link, e.cause, e.cycles, e.count);
             }
         }
     }
@@ -54,18 +108,15 @@ impl Causes {
     pub fn list(&self) -> Vec<Cause> {
         let mut out = Vec::new();
         for (pc, row) in self.rows.iter().enumerate() {
-            let mut list: Vec<Cause> = row
-                .0
-                .iter()
-                .map(|&(reason, link, cause, cycles, count)| Cause {
-                    pc: pc as u32,
-                    reason,
-                    link,
-                    cause,
-                    cycles,
-                    count,
-                })
-                .collect();
+            let cause = |e: &Entry| Cause {
+                pc: pc as u32,
+                reason: e.reason,
+                link: e.link,
+                cause: e.cause,
+                cycles: e.cycles,
+                count: e.count,
+            };
+            let mut list: Vec<Cause> = row.all().map(cause).collect();
             list.sort_by_key(|c| (std::cmp::Reverse(c.cycles), c.reason, c.link, c.cause));
             out.extend(list);
         }

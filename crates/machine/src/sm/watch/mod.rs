@@ -28,8 +28,6 @@ pub type Waited = ([u64; 3], [u64; 2]);
 
 /// Somebody who is told what warps do. Cycles of a warp come without gaps, in the order of time.
 pub trait Watch {
-    /// Somebody is there.
-    const ON: bool;
     /// The threads of an instruction matter.
     const THREADS: bool;
 
@@ -73,7 +71,6 @@ pub trait Watch {
 }
 
 impl Watch for () {
-    const ON: bool = false;
     const THREADS: bool = false;
 
     #[inline(always)]
@@ -113,7 +110,6 @@ pub(super) fn reasons(class: Class, waited: Waited, now: u64) -> ([(Stall, u64);
 }
 
 impl Watch for TraceCell {
-    const ON: bool = true;
     const THREADS: bool = false;
 
     #[inline(always)]
@@ -122,8 +118,10 @@ impl Watch for TraceCell {
     #[inline(always)]
     fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, from: u64, until: u64) {
         if self.is_due(slot, until) {
-            let others = (!checks.is_empty()).then_some((warp, checks));
-            self.sample(slot, warp.pc, 1 << reason as u32, from, until, others);
+            match checks.is_empty() {
+                true => self.sample_alone(slot, warp.pc, 1 << reason as u32, from, until),
+                false => self.sample(slot, warp.pc, 1 << reason as u32, from, until, Some((warp, checks))),
+            }
         }
     }
 
@@ -138,7 +136,7 @@ impl Watch for TraceCell {
     fn issue(&mut self, slot: u16, pc: u32, _: u32, timing: &Timing, now: u64) {
         self.happens(pc, timing.kind, now);
         if self.is_due(slot, now + 1) {
-            self.sample(slot, pc, 1 << Stall::Selected as u32, now, now + 1, None);
+            self.sample_alone(slot, pc, 1 << Stall::Selected as u32, now, now + 1);
         }
     }
 
@@ -169,7 +167,6 @@ impl Watch for TraceCell {
 }
 
 impl Watch for Recorder {
-    const ON: bool = true;
     const THREADS: bool = true;
 
     #[inline(always)]
@@ -210,7 +207,6 @@ impl Watch for Recorder {
 
 /// Both watch.
 impl<A: Watch, B: Watch> Watch for (&mut A, &mut B) {
-    const ON: bool = true;
     const THREADS: bool = A::THREADS || B::THREADS;
 
     #[inline(always)]
