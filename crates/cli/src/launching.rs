@@ -105,6 +105,7 @@ impl<'a> Launching<'a> {
             done: Some(&progress.done),
             print: Some(&print),
             vectors: None,
+            workspace: 0,
             timing: self.config.map(|config| Timing {
                 cold: self.cold,
                 detail: self.detail,
