@@ -24,6 +24,6 @@ fn lines_and_reasons_are_near_the_gpus_samples() {
     assert!(rows.len() >= 8, "{}", rows.len());
     let (ours, trivial) = (summary.ours, summary.trivial);
     assert!(ours.line <= 0.15 && ours.reason <= 0.25 && ours.both <= 0.35, "{}", summary.text());
-    assert!(ours.both <= trivial.both / 2.0, "{}", summary.text());
+    assert!(ours.line <= trivial.line / 2.0 && ours.both <= trivial.both / 2.0, "{}", summary.text());
     assert!(summary.top + 2 >= summary.kernels, "{}", summary.text());
 }

@@ -11,8 +11,6 @@ use serde::{Deserialize, Serialize};
 use simt::resident::Access;
 use trace::profile::{Link, Span, Work};
 
-/// States of single warps that are kept.
-const SPANS: usize = 40_000;
 /// No instruction.
 const NONE: u32 = u32::MAX;
 
@@ -71,8 +69,9 @@ pub struct Recorder {
     pub work: Vec<Work>,
     pub causes: Causes,
     pub buckets: Buckets,
-    /// States of single warps, if this SM is one that is watched closely.
-    pub spans: Option<Vec<Span>>,
+    /// States of single warps, if this SM is one that is watched closely, and how many are kept.
+    pub spans: Vec<Span>,
+    most_spans: usize,
 }
 
 impl Recorder {
@@ -82,7 +81,7 @@ impl Recorder {
         slots: usize,
         places: usize,
         instructions: usize,
-        closely: bool,
+        most_spans: usize,
     ) -> Recorder {
         let mut recorder = Recorder {
             sm,
@@ -98,7 +97,8 @@ impl Recorder {
             work: vec![Work::default(); instructions],
             causes: Causes::new(instructions),
             buckets: Buckets::new(start),
-            spans: closely.then(Vec::new),
+            spans: Vec::new(),
+            most_spans,
         };
         recorder.set_short();
         recorder
@@ -136,7 +136,7 @@ impl Recorder {
 
     /// Whether states of single warps are still kept.
     fn has_spans(&self) -> bool {
-        self.spans.as_ref().is_some_and(|spans| spans.len() < SPANS)
+        self.spans.len() < self.most_spans
     }
 
     /// A warp was in a state.
@@ -168,11 +168,8 @@ impl Recorder {
 
     /// Keeps a state of a warp of an SM that is watched closely.
     fn span(&mut self, slot: u16, pc: u32, reason: Stall, from: u64, until: u64) {
-        if !self.has_spans() {
-            return;
-        }
-        if let Some(spans) = &mut self.spans {
-            spans.push(Span {
+        if self.has_spans() {
+            self.spans.push(Span {
                 sm: self.sm,
                 warp: slot,
                 from: from.saturating_sub(self.start),
