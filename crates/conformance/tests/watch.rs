@@ -131,7 +131,7 @@ fn other_ways_to_sample() {
     assert_eq!(same, cycles(&plain));
     assert!(narrow.lost > 0, "64 warps every 4 cycles do not fit 8 bytes a cycle");
     let (turns, _) = take(&|s| s.in_turn = true);
-    assert!(turns.records > 0 && turns.records < sampled.records / 4);
+    assert!(turns.records > 0 && turns.records < sampled.records, "one warp of each scheduler");
     for (event, period) in [(Event::CacheMiss, 64), (Event::Branch, 16), (Event::Barrier, 4)] {
         let (by_event, same) = take(&|s| (s.event, s.period) = (Some(event), period));
         assert!(by_event.records > 0 && same == cycles(&plain), "{event:?}");
