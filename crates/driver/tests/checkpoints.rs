@@ -23,6 +23,7 @@ block = [128, 1, 1]
 arg = [
     { name = "data", buffer = "u32", count = 640, init = { randint = [0, 1000000], seed = 1 }, out = true },
     { name = "counts", buffer = "u32", count = 128, out = true },
+    { name = "field", buffer = "u32", count = 66000, init = { randint = [0, 1000], seed = 2 }, out = true },
     { u32 = 3 },
 ]
 
@@ -36,7 +37,7 @@ arg = [{ use = "data" }, { name = "total", buffer = "u32", count = 1, out = true
 entry = "busy"
 grid = [3, 1, 1]
 block = [96, 1, 1]
-arg = [{ use = "data" }, { use = "counts" }, { u32 = 2 }]
+arg = [{ use = "data" }, { use = "counts" }, { use = "field" }, { u32 = 2 }]
 "#;
 
 /// A folder of a test's own.
@@ -133,7 +134,7 @@ struct Way {
 impl Way {
     fn new(config: &str) -> Way {
         let config = driver::config::load(config).expect("a configuration");
-        Way { config, detail: false, sampling: None, progress: None, threads: 1, every: 500 }
+        Way { config, detail: false, sampling: None, progress: None, threads: 1, every: 2000 }
     }
 
     fn timing(&self) -> Timing<'_> {

@@ -238,7 +238,11 @@ impl Ppu {
         let per_sm = share.min(u64::from(occupancy.ctas_per_sm)) as u32;
         let split = Needs::new(&self.config.sm, &task).shared.saturating_mul(per_sm.max(1));
         let shared_split = Occupancy::new(&self.config.sm, &task, split).shared_split;
+        let known = self.programs.len();
         let code_base = self.place(image);
+        if resumed.is_some() && self.programs.len() != known {
+            return Err(checkpoint::damaged("another program"));
+        }
         let settings = self.trace_registers.settings();
         let program = Arc::new(Program::new(image, self.config.sm.scheduler.grants.accesses));
         let mut submitted = Ok(());
@@ -378,6 +382,7 @@ impl Run<'_, '_> {
         let quantum = u64::from(self.config.quantum.max(1));
         if self.options.resume.is_some() {
             self.count_again(&reached);
+            self.watch(reached.until - reached.start)?;
             reached.until = self.next_point(quantum, reached.until)?;
         }
         loop {

@@ -156,7 +156,7 @@ pub fn parameters(f: &image::Function, params: In<usize>, extra: In<usize>) -> A
 }
 
 /// Where the last parameter ends.
-fn unpadded(f: &image::Function) -> usize {
+pub fn unpadded(f: &image::Function) -> usize {
     f.params.iter().map(|p| (p.offset + p.size) as usize).max().unwrap_or(0)
 }
 
@@ -202,7 +202,6 @@ fn launch(
     stream.enqueue(Operation::Kernel(Kernel { function, dim, params, is_cooperative })).map(|_| ())
 }
 
-#[allow(clippy::too_many_arguments)]
 pub fn kernel(
     function: Handle,
     gx: u32,
@@ -220,7 +219,6 @@ pub fn kernel(
     launch(function, dim, stream, params, extra, false)
 }
 
-#[allow(clippy::too_many_arguments)]
 pub fn cooperative(
     function: Handle,
     gx: u32,
