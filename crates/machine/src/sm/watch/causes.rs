@@ -27,56 +27,47 @@ impl Entry {
     }
 }
 
-/// The causes of one instruction's waits: a line of the host's cache, because there are hardly ever more than two.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// The first causes of one instruction's waits: in one line of the host's cache, because there are hardly ever more.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(align(64))]
-struct Row {
-    first: [Entry; 2],
-    more: Option<Box<Vec<Entry>>>,
-}
-
-impl Default for Row {
-    fn default() -> Row {
-        Row { first: [Entry::NONE; 2], more: None }
-    }
-}
-
-impl Row {
-    fn all(&self) -> impl Iterator<Item = &Entry> {
-        let first = self.first.iter().filter(|e| e.cause != u32::MAX);
-        first.chain(self.more.iter().flat_map(|more| more.iter()))
-    }
-
-    /// The entry of a cause that neither of the first two has; a frequent one comes to the front.
-    #[cold]
-    fn other(&mut self, reason: Stall, link: Link, cause: u32) -> &mut Entry {
-        let new = Entry { reason, link, cause, cycles: 0, count: 0 };
-        if let Some(free) = self.first.iter().position(|e| e.cause == u32::MAX) {
-            self.first[free] = new;
-            return &mut self.first[free];
-        }
-        let more = self.more.get_or_insert_default();
-        let n = more.iter().position(|e| e.is(reason, link, cause)).unwrap_or_else(|| {
-            more.push(new);
-            more.len() - 1
-        });
-        if more[n].count > self.first[1].count {
-            std::mem::swap(&mut more[n], &mut self.first[1]);
-            return &mut self.first[1];
-        }
-        &mut more[n]
-    }
-}
+struct Row([Entry; 2]);
 
 /// Causes by the instruction that waited.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Causes {
     rows: Vec<Row>,
+    /// Those that do not fit.
+    more: Vec<Vec<Entry>>,
 }
 
 impl Causes {
     pub fn new(instructions: usize) -> Causes {
-        Causes { rows: vec![Row::default(); instructions] }
+        Causes { rows: vec![Row([Entry::NONE; 2]); instructions], more: vec![Vec::new(); instructions] }
+    }
+
+    /// All of an instruction.
+    fn of(&self, pc: usize) -> impl Iterator<Item = &Entry> {
+        self.rows[pc].0.iter().filter(|e| e.cause != u32::MAX).chain(&self.more[pc])
+    }
+
+    /// The entry of a cause that neither of the first two is; a frequent one comes to the front.
+    #[cold]
+    fn other(&mut self, pc: usize, reason: Stall, link: Link, cause: u32) -> &mut Entry {
+        let new = Entry { reason, link, cause, cycles: 0, count: 0 };
+        let (first, more) = (&mut self.rows[pc].0, &mut self.more[pc]);
+        if let Some(free) = first.iter().position(|e| e.cause == u32::MAX) {
+            first[free] = new;
+            return &mut first[free];
+        }
+        let n = more.iter().position(|e| e.is(reason, link, cause)).unwrap_or_else(|| {
+            more.push(new);
+            more.len() - 1
+        });
+        if more[n].count > first[1].count {
+            std::mem::swap(&mut more[n], &mut first[1]);
+            return &mut first[1];
+        }
+        &mut more[n]
     }
 
     #[inline]
@@ -86,10 +77,11 @@ impl Causes {
 
     #[inline]
     fn count(&mut self, pc: u32, reason: Stall, link: Link, cause: u32, cycles: u64, count: u64) {
-        let Some(row) = self.rows.get_mut(pc as usize) else { return };
-        let entry = match row.first.iter().position(|e| e.is(reason, link, cause)) {
-            Some(n) => &mut row.first[n],
-            None => row.other(reason, link, cause),
+        let pc = pc as usize;
+        let Some(Row(first)) = self.rows.get_mut(pc) else { return };
+        let entry = match first.iter().position(|e| e.is(reason, link, cause)) {
+            Some(n) => &mut self.rows[pc].0[n],
+            None => self.other(pc, reason, link, cause),
         };
         entry.cycles += cycles;
         entry.count += count;
@@ -97,8 +89,8 @@ impl Causes {
 
     /// Adds those of another SM.
     pub fn merge(&mut self, other: &Causes) {
-        for (pc, row) in other.rows.iter().enumerate() {
-            for e in row.all() {
+        for pc in 0..other.rows.len() {
+            for e in other.of(pc) {
                 self.count(pc as u32, e.reason, e.link, e.cause, e.cycles, e.count);
             }
         }
@@ -107,7 +99,7 @@ impl Causes {
     /// All of them, by instruction, the longest first.
     pub fn list(&self) -> Vec<Cause> {
         let mut out = Vec::new();
-        for (pc, row) in self.rows.iter().enumerate() {
+        for pc in 0..self.rows.len() {
             let cause = |e: &Entry| Cause {
                 pc: pc as u32,
                 reason: e.reason,
@@ -116,7 +108,7 @@ impl Causes {
                 cycles: e.cycles,
                 count: e.count,
             };
-            let mut list: Vec<Cause> = row.all().map(cause).collect();
+            let mut list: Vec<Cause> = self.of(pc).map(cause).collect();
             list.sort_by_key(|c| (std::cmp::Reverse(c.cycles), c.reason, c.link, c.cause));
             out.extend(list);
         }

@@ -40,7 +40,7 @@ const SUB_CORES: usize = 16;
 /// The place of a class of a sub-core.
 #[inline(always)]
 fn place(sub: u32, class: Class) -> usize {
-    (sub as usize % SUB_CORES) << PLACES | class as usize % (1 << PLACES)
+    ((sub as usize % SUB_CORES) << PLACES) | (class as usize % (1 << PLACES))
 }
 
 /// Waits of more cycles than this are never short.
