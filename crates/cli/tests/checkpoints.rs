@@ -159,6 +159,23 @@ fn killed_in_the_middle_of_a_write() {
 }
 
 #[test]
+fn who_stops_a_run_is_told_how_to_go_on() {
+    let folder = Folder::new("stopped", 20);
+    let undisturbed = results(&folder.warploom(&RUN));
+    let mut command = folder.command(&KEPT);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the command starts");
+    wait_for_another(&folder.path("state"), &mut None, &mut child);
+    // What Ctrl-C sends.
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
+    assert!(sent.success());
+    let output = child.wait_with_output().expect("ended");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("stopped") && text.contains("`warploom resume state` goes on"), "{text}");
+    assert_eq!(results(&folder.warploom(&["resume", "state"])), undisturbed);
+}
+
+#[test]
 fn a_profile_goes_on_too() {
     let folder = Folder::new("profile", 3);
     let sampled = ["--sample", "100", "--samples", "3000"];

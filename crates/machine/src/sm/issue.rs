@@ -211,7 +211,7 @@ impl Sm {
         let path = operation.path();
         let conflicts = self.counters.bank_conflicts;
         let before = Counts::of(&self.counters);
-        let Issued { operands_read, result } =
+        let Issued { operands_read, left, result } =
             self.load_store.issue(Cycle(now), &operation, &mut self.out, &mut self.counters);
         if let Some(watcher) = &mut self.watcher {
             let counts = Counts::of(&self.counters).since(before);
@@ -240,7 +240,7 @@ impl Sm {
             warp.write(writes, ready);
         } else {
             warp.stores += u32::from(result == Outcome::Pending);
-            warp.stores_left = warp.stores_left.max(operands_read.0);
+            warp.stores_left = warp.stores_left.max(operands_read.0).max(left.0);
         }
         let class = if path == Path::Global { Class::Global } else { Class::Shared };
         self.subs[s].hold(class, now, self.load_store.room(s as u32, path).0);
