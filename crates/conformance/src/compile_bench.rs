@@ -3,7 +3,7 @@
 //! What counts is the time that the compiler was on a core, the best of several rounds over all lengths: whatever else the host
 //! does then weighs little, and not more on long modules than on short ones.
 
-use crate::bench::seconds_on_core;
+pub(crate) use crate::bench::seconds_on_core;
 use crate::generate;
 use driver::{CompileOptions, Source};
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use super::fetch::Fetched;
 use super::load_store::{self, Issued, LoadStore, Operation, Outcome, Path};
 use super::sub_core::SubCore;
 use super::warp::{NO_LINE, Ready, State, WarpSlot};
-use super::watch::Watch;
+use super::watch::Counts;
 use crate::counters::Counters;
 use crate::ports::Request;
 use crate::stall::Stall;
@@ -39,7 +39,10 @@ impl Sm {
                 watcher.waited(n as u16, warp, s as u32, timing.class, (why, by_policy), now);
             }
         }
-        let threads = if self.watcher.is_some() { cta.resident.active(index).count_ones() } else { 0 };
+        let threads = match self.watcher {
+            Some(_) => cta.resident.active(index),
+            None => 0,
+        };
         sub.take(warp.bit, timing.class);
         warp.issued = now;
         if timing.kind == Kind::Shuffle {
@@ -79,10 +82,8 @@ impl Sm {
             policies.issued(sub, warp.bit, pc, (timing.class, start), now);
         }
         if let Some(watcher) = &mut self.watcher {
-            watcher.issue(n as u16, pc, s as u32, &timing, threads, now);
-            if !timing.is_static {
-                watcher.produces(n as u16, context.code.places(&timing).0, pc);
-            }
+            let places = if timing.is_static { &[][..] } else { context.code.places(&timing).0 };
+            watcher.issue(n as u16, (pc, threads), s as u32, &timing, places, now);
         }
         if timing.bank_reads != 0 {
             sub.read_banks(now, timing.bank_reads);
@@ -189,7 +190,7 @@ impl Sm {
         let warp = &mut self.warps[n];
         let context = &work.contexts[usize::from(warp.context)];
         let conflicts = self.counters.bank_conflicts;
-        let before = self.watcher.as_ref().map(|_| self.counters);
+        let before = Counts::of(&self.counters);
         let mut way = Way {
             load_store: &mut self.load_store,
             access: &self.access,
@@ -197,10 +198,10 @@ impl Sm {
             first_slot: self.first_slot,
         };
         way.send(&mut self.subs[s], warp, n, context, timing, &mut self.counters, now);
-        if let (Some(watcher), Some(before)) = (&mut self.watcher, &before) {
+        if let Some(watcher) = &mut self.watcher {
             let (_, reads) = context.code.places(timing);
-            let counters = [before, &self.counters];
-            watcher.accessed(n as u16, reads, warp.pc, &self.access, !returns(timing), counters, now);
+            let counts = Counts::of(&self.counters).since(before);
+            watcher.accessed(n as u16, reads, warp.pc, &self.access, !returns(timing), counts, now);
         }
         if let Some(policies) = &mut self.policies
             && self.counters.bank_conflicts > conflicts

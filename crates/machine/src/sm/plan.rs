@@ -7,7 +7,7 @@ use super::fetch::{Fetch, Fetched};
 use super::sub_core::SubCore;
 use super::waits::FOR_READERS;
 use super::warp::{State, UNKNOWN, WarpSlot};
-use super::watch::Watch;
+use super::watch::{Watch, with_watch};
 use crate::counters::Counters;
 use crate::ports::Request;
 use crate::stall::{Stall, StallTable};
@@ -36,25 +36,31 @@ pub(super) struct Supply<'a, W> {
 impl<W: Watch> Supply<'_, W> {
     /// Plans a warp's next instruction as far as the sub-core can by itself.
     #[inline(always)]
-    pub fn plan(&mut self, sub: &mut SubCore, warp: &mut WarpSlot, code: &Code, now: u64) -> Planned {
+    pub fn plan(
+        &mut self,
+        sub: &mut SubCore,
+        slot: u16,
+        warp: &mut WarpSlot,
+        code: &Code,
+        now: u64,
+    ) -> Planned {
         let timing = code.timing_of(warp.pc);
         warp.class = timing.class;
         warp.state = State::Timed;
         let pc = warp.pc as usize;
-        let slot = if W::ON { sub.slot(warp.bit) } else { 0 };
         let mut since = warp.since;
         let line = warp.pc / LINE_INSTRUCTIONS;
         if line != warp.line {
             let Some(ready) = self.fetch.own(sub.number, warp.pc, self.counters) else {
                 return Planned::NoCode;
             };
-            warp.line = line;
             let at = ready.0.max(now);
             if at > since {
                 self.stalls.charge(pc, Stall::NoInstruction, at - since);
                 self.watch.wait(slot, warp, &[], Stall::NoInstruction, since, at);
                 since = at;
             }
+            warp.line = line;
         }
         // What the code says, counted from the issue before.
         let at = warp.issued + u64::from(timing.wait);
@@ -118,7 +124,7 @@ impl<W: Watch> Supply<'_, W> {
         out: &mut Vec<Request>,
         now: u64,
     ) -> bool {
-        match self.plan(sub, warp, code, now) {
+        match self.plan(sub, n, warp, code, now) {
             Planned::Done => true,
             missing => self.plan_missing(missing, sub, warp, code, n, out, now),
         }
@@ -145,12 +151,12 @@ impl<W: Watch> Supply<'_, W> {
                     let sequential = line == warp.line.wrapping_add(1);
                     match self.fetch.miss(Cycle(now), sub.number, warp.pc, sequential, out, self.counters) {
                         Fetched::At(at) => {
-                            warp.line = line;
                             if at.0 > warp.since {
                                 self.stalls.charge(pc, Stall::NoInstruction, at.0 - warp.since);
                                 self.watch.wait(n, warp, &[], Stall::NoInstruction, warp.since, at.0);
                                 warp.since = at.0;
                             }
+                            warp.line = line;
                         }
                         Fetched::Pending => {
                             warp.state = State::Pending(Stall::NoInstruction);
@@ -175,7 +181,7 @@ impl<W: Watch> Supply<'_, W> {
                     return true;
                 }
             }
-            missing = self.plan(sub, warp, code, now);
+            missing = self.plan(sub, n, warp, code, now);
         }
     }
 }
@@ -186,7 +192,7 @@ impl Sm {
         match self.watcher.take() {
             None => self.plan_for(work, n, now, &mut ()),
             Some(mut watcher) => {
-                self.plan_for(work, n, now, &mut *watcher);
+                with_watch!(watcher, watch => self.plan_for(work, n, now, watch));
                 self.watcher = Some(watcher);
             }
         }

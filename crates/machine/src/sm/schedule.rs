@@ -9,7 +9,7 @@ use super::plan::{Planned, Supply};
 use super::quick::{self, Ended, Shared};
 use super::waits::FOR_READERS;
 use super::warp::{State, WarpSlot};
-use super::watch::Watch;
+use super::watch::{Watch, with_watch};
 use crate::stall::Stall;
 
 /// A warp that issues next, and the warps that could.
@@ -71,7 +71,7 @@ impl Sm {
             return self.stretch_for(work, turn, limit, &mut ());
         }
         let mut watcher = self.watcher.take()?;
-        let chosen = self.stretch_for(work, turn, limit, &mut *watcher);
+        let chosen = with_watch!(watcher, watch => self.stretch_for(work, turn, limit, watch));
         self.watcher = Some(watcher);
         chosen
     }
@@ -154,6 +154,7 @@ impl Sm {
             if warp.ahead == 0 {
                 let resident = &mut work.ctas[usize::from(warp.cta)].resident;
                 let index = usize::from(warp.index);
+                let threads = if W::THREADS { resident.active(index).count_ones() } else { 0 };
                 if timing.run > 0 {
                     warp.ahead = resident.run(index, timing.run.into());
                 } else if timing.kind == Kind::Branch
@@ -164,7 +165,7 @@ impl Sm {
                 if warp.ahead == 0 {
                     // Watchers and policies want to be told of everything.
                     if !BY_POLICY
-                        && !W::ON
+                        && W::IS_NOBODY
                         && now <= turn.until
                         && quick::is_quick(timing)
                         && (now < self.horizon || !Sm::leaves(timing.class))
@@ -198,26 +199,20 @@ impl Sm {
                     stopped = Some(Chosen { slot: n, eligible });
                     break;
                 }
+                supply.watch.execute(pc, warp.ahead, threads);
             }
             warp.ahead -= 1;
             issued += 1;
             seen += u64::from(eligible.count_ones());
             let class = timing.class;
             let mut row = supply.stalls.row(pc as usize);
-            let waited = now - warp.since;
-            if waited > 0 {
-                let why = sub.why(warp, class, now);
+            let mut why = [0; 3];
+            if now > warp.since {
+                why = sub.why(warp, class, now);
                 row.charge_waiting(why, class.throttle());
-                supply.watch.waited(n, warp, sub.number, class, (why, [0; 2]), now);
             }
             row.charge(Stall::Selected, 1);
-            if W::ON {
-                let threads = match supply.watch.counts_threads() {
-                    true => work.ctas[usize::from(warp.cta)].resident.active(warp.index.into()).count_ones(),
-                    false => 0,
-                };
-                supply.watch.issue(n, pc, sub.number, timing, threads, now);
-            }
+            supply.watch.waited_and_issue(n, warp, sub.number, timing, (why, [0; 2]), now);
             self.issued_by_class[class as usize] += 1;
             sub.take(bit, class);
             let start = sub.enter(class, now);
@@ -230,6 +225,7 @@ impl Sm {
                 let l = &self.spec.latency;
                 let lasts = if to == pc + 1 { l.branch_not_taken } else { l.branch };
                 let at = now + u64::from(lasts.max(1));
+                supply.watch.branch(n, pc);
                 warp.resolve(to, pc, at, supply.stalls);
                 if at > now + 1 {
                     supply.watch.wait(n, warp, &[], Stall::BranchResolving, now + 1, at);
@@ -239,7 +235,7 @@ impl Sm {
                 warp.write_after(writes, timing, start);
                 supply.watch.produces(n, writes, pc);
             }
-            if supply.plan(sub, warp, code, now) != Planned::Done {
+            if supply.plan(sub, n, warp, code, now) != Planned::Done {
                 (sub.unplanned, sub.next) = (Some(n), now);
                 break;
             }
@@ -248,6 +244,7 @@ impl Sm {
             }
             sub.plan_after(class, eligible, now);
         }
+        supply.watch.issued(issued);
         self.counters.eligible_cycles += issued;
         self.counters.eligible_warps += seen;
         self.counters.issue_cycles += issued;
