@@ -3,6 +3,7 @@
 use super::*;
 use crate::command::{Command, Task};
 use crate::distribution::Limiter;
+use crate::ports::Left;
 use crate::units::SmId;
 
 fn preset(name: &str) -> Config {
@@ -10,7 +11,7 @@ fn preset(name: &str) -> Config {
 }
 
 fn task(launch: u32, ctas: u64, threads: u32) -> Task {
-    Task { launch, priority: 0, ctas, threads, registers: 32, shared_bytes: 0, barriers: 1 }
+    Task { launch, priority: 0, ctas, threads, registers: 32, shared_bytes: 0, barriers: 1, ..Task::default() }
 }
 
 fn words(commands: &[Command]) -> Vec<u32> {
@@ -52,6 +53,7 @@ fn run(front: &mut Front, quantum: u64, life: impl Fn(&CtaStart) -> u64) -> Resu
                 sm: start.sm,
                 launch: start.launch,
                 linear: start.linear,
+                left: Left::Ended,
             });
             let here = running.iter().filter(|end| end.sm == start.sm).count();
             trace.most = trace.most.max(here);

@@ -10,6 +10,7 @@ use super::incoming::Incoming;
 use super::load_store::{self, Done, LoadStore, Operation, Path};
 use super::outgoing::{Outgoing, is_code};
 use super::policy::{Choice, Policies, Program};
+use super::preemption::{Moved, Moving, Order, PointerTable, Saved};
 use super::spec::Spec;
 use super::sub_core::SubCore;
 use super::trace_cell::TraceCell;
@@ -37,10 +38,11 @@ use std::sync::Arc;
 pub const LINE_INSTRUCTIONS: u32 = 8;
 
 /// A launch as its SMs see it.
+#[derive(Clone)]
 pub struct Context<'l> {
-    pub launch: &'l Launch,
+    pub launch: Arc<Launch>,
     pub memory: &'l Memory,
-    pub image: &'l Image,
+    pub image: Arc<Image>,
     pub code: Code,
     /// Number of the grid, for programs that ask.
     pub grid_id: u64,
@@ -64,12 +66,64 @@ pub struct CtaSlot<'l> {
     pub end: u64,
     pub is_used: bool,
     pub warps: Vec<u16>,
+    /// Times that it was suspended.
+    pub times: u32,
+}
+
+impl<'l> CtaSlot<'l> {
+    /// Room for CTAs of a launch.
+    pub fn new(resident: Resident<'l>, context: usize) -> CtaSlot<'l> {
+        CtaSlot {
+            resident,
+            context,
+            linear: 0,
+            alive: 0,
+            staying: 0,
+            blocked: 0,
+            phases: 0,
+            end: 0,
+            is_used: false,
+            warps: Vec::new(),
+            times: 0,
+        }
+    }
 }
 
 /// What an SM works on: the CTAs that it holds.
 pub struct Work<'l> {
     pub contexts: Arc<Vec<Context<'l>>>,
     pub ctas: Vec<CtaSlot<'l>>,
+    /// CTAs that left unfinished, and those that come back.
+    pub saved: Vec<Saved<'l>>,
+    pub arriving: Vec<Saved<'l>>,
+}
+
+/// What an SM has to know before launches begin.
+#[derive(Clone, Copy, Debug)]
+pub struct Begin {
+    /// Classes of instructions in the programs, a bit each, and whether there are barriers among them.
+    pub classes: u32,
+    pub meets: bool,
+    /// Instructions of the longest.
+    pub instructions: usize,
+    pub constant_base: u64,
+    pub shared_split: u32,
+}
+
+impl Begin {
+    pub fn new<'c>(
+        codes: impl Iterator<Item = &'c Code>,
+        constant_base: u64,
+        shared_split: u32,
+    ) -> Begin {
+        let mut begin = Begin { classes: 0, meets: false, instructions: 0, constant_base, shared_split };
+        for code in codes {
+            begin.classes |= code.classes();
+            begin.meets |= code.timings().iter().any(|t| t.kind == Kind::Barrier);
+            begin.instructions = begin.instructions.max(code.len());
+        }
+        begin
+    }
 }
 
 /// A sub-core's turn.
@@ -86,6 +140,7 @@ pub(super) struct Turn {
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub at: Cycle,
+    pub launch: u32,
     pub linear: u64,
     pub fault: Box<Fault>,
 }
@@ -141,6 +196,8 @@ pub struct Sm {
     pub(super) retry: Vec<u16>,
     /// The next cycle at which anything happens here.
     next: u64,
+    /// The newest grid of which CTAs came.
+    pub(super) launched: u64,
     /// A sub-core did something that another one may have to look at before its next cycle.
     pub(super) touched: bool,
     /// The host has instructions for sets of warps.
@@ -156,13 +213,24 @@ pub struct Sm {
     #[serde(skip)]
     constant_done: Vec<(u64, Cycle)>,
     #[serde(skip)]
-    lines: Vec<(u32, Cycle)>,
+    lines: Vec<(u64, Cycle)>,
     /// How evenly warps progress, where someone wants to know; when to look, and the cycle that samples are counted from.
     pub progress: Option<Progress>,
     sample_at: u64,
     sample_from: u64,
-    /// printf text of CTAs that ended.
-    pub output: Vec<(u64, Vec<u8>)>,
+    /// printf text of CTAs that ended: launch, CTA.
+    pub output: Vec<(u32, u64, Vec<u8>)>,
+    /// Where the local memory of each slot's warp is.
+    pub(super) table: PointerTable,
+    /// CTAs that are to leave, and those that leave or come back; when the next thing happens to one of them.
+    pub(super) orders: VecDeque<Order>,
+    pub(super) moving: Vec<Moving>,
+    pub(super) movings: u16,
+    pub(super) state_at: u64,
+    /// What became of them, since somebody looked.
+    pub moves: Vec<Moved>,
+    /// CTAs whose warps all wait, some of them for child tasks: launch, CTA.
+    pub waiting_parents: Vec<(u32, u64)>,
 }
 
 impl Sm {
@@ -203,6 +271,7 @@ impl Sm {
             starts: VecDeque::new(),
             retry: Vec::new(),
             next: u64::MAX,
+            launched: 0,
             touched: false,
             counts_bits: super::schedule::counts_bits(),
             horizon: 0,
@@ -215,6 +284,13 @@ impl Sm {
             sample_at: u64::MAX,
             sample_from: 0,
             output: Vec::new(),
+            table: PointerTable::new(config.sm.warps),
+            orders: VecDeque::new(),
+            moving: Vec::new(),
+            movings: 0,
+            state_at: u64::MAX,
+            moves: Vec::new(),
+            waiting_parents: Vec::new(),
         }
     }
 
@@ -227,23 +303,23 @@ impl Sm {
         &self.spec.trace_cell
     }
 
-    /// Prepares for a launch: counters at zero, first-level caches as the driver leaves them.
-    pub fn begin_launch(&mut self, code: &Code, code_base: u64, constant_base: u64, shared_split: u32) {
+    /// Prepares for launches: counters at zero, first-level caches as the driver leaves them.
+    pub fn begin_launch(&mut self, begin: &Begin) {
         // Warps of different sub-cores meet at barriers; else they only share what happens in the order of cycles, and the
         // CTA that comes when theirs has ended.
-        let meets = code.timings().iter().any(|t| t.kind == Kind::Barrier);
         self.lookahead =
-            if meets { u64::from(self.spec.latency.barrier.max(1)).min(self.gap) } else { self.gap };
+            if begin.meets { u64::from(self.spec.latency.barrier.max(1)).min(self.gap) } else { self.gap };
         self.counters = Counters::default();
         self.issued_by_class = [0; CLASSES];
-        self.stalls.reset(code.len());
-        self.subs.iter_mut().for_each(|sub| sub.begin_launch(code.classes()));
-        self.load_store.set_split(shared_split);
+        self.stalls.reset(begin.instructions);
+        self.subs.iter_mut().for_each(|sub| sub.begin_launch(begin.classes));
+        self.load_store.set_split(begin.shared_split);
         self.load_store.invalidate();
-        self.fetch.begin_launch(code_base);
+        self.launched = 0;
+        self.fetch.begin_launch();
         // Every launch has constants of its own at the same addresses.
         self.constants.invalidate();
-        self.constants.begin_launch(constant_base);
+        self.constants.begin_launch(begin.constant_base);
     }
 
     /// Tells the policies, where there are any, what runs.
@@ -345,7 +421,10 @@ impl Sm {
     }
 
     pub fn is_idle(&self) -> bool {
-        self.resident_warps == 0 && self.inbox.is_empty() && self.starts.is_empty()
+        self.resident_warps == 0
+            && self.inbox.is_empty()
+            && self.starts.is_empty()
+            && self.state_at == u64::MAX
     }
 
     // --- the loop -----------------------------------------------------------------------------------------------
@@ -377,6 +456,9 @@ impl Sm {
                 self.answers(work, now);
                 if self.drain_at() <= now {
                     self.drain(now);
+                }
+                if self.state_at <= now {
+                    self.move_state(work, now);
                 }
                 while self.starts.front().is_some_and(|s| s.at.0 <= now) {
                     if let Some(start) = self.starts.pop_front() {
@@ -436,7 +518,12 @@ impl Sm {
     fn next_arrival(&self) -> u64 {
         let answer = self.inbox.front().map_or(u64::MAX, |r| r.at.0);
         let answer = self.starts.front().map_or(answer, |s| answer.min(s.at.0));
-        self.drain_at().min(answer)
+        self.drain_at().min(answer).min(self.state_at)
+    }
+
+    /// Something happens here then.
+    pub(super) fn wake_at(&mut self, at: u64) {
+        self.next = self.next.min(at);
     }
 
     /// The next cycle at which the trace cell stores records through the load-store unit.
@@ -469,6 +556,7 @@ impl Sm {
             owner: Owner::NOBODY.pack(),
             registers: 1,
             local_base: 0,
+            is_remapped: false,
         };
         self.load_store.issue(Cycle(now), &operation, &mut self.out, &mut self.counters);
         let room = self.load_store.room(s, Path::Global).0;
@@ -524,10 +612,11 @@ impl Sm {
                 RequestKind::Instruction => {
                     let mut lines = std::mem::take(&mut self.lines);
                     self.fetch.respond(&r, &mut lines);
-                    for (pc, _) in lines.drain(..) {
+                    let contexts = work.contexts.clone();
+                    for (line, _) in lines.drain(..) {
                         self.wake(work, now, |w| {
                             w.state == State::Pending(Stall::NoInstruction)
-                                && w.pc / LINE_INSTRUCTIONS == pc / LINE_INSTRUCTIONS
+                                && contexts[usize::from(w.context)].code.line_of(w.pc) == line
                         });
                     }
                     self.lines = lines;
@@ -553,6 +642,9 @@ impl Sm {
                         }
                     }
                     self.done = done;
+                    if !self.moving.is_empty() {
+                        self.state_answered(now);
+                    }
                     for (s, sub) in self.subs.iter_mut().enumerate() {
                         let room = self.load_store.room(s as u32, Path::Global);
                         if sub.is_closed(Class::Global) && room != Cycle::NEVER {
@@ -577,7 +669,9 @@ impl Sm {
     fn complete(&mut self, work: &mut Work<'_>, owner: u64, at: u64, now: u64) {
         let owner = Owner::unpack(owner);
         let n = owner.warp as usize;
-        let warp = &mut self.warps[n];
+        let Some(warp) = self.warps.get_mut(n) else {
+            return self.state_moved(owner, true, at, now);
+        };
         if warp.generation != owner.generation {
             return;
         }
@@ -588,6 +682,10 @@ impl Sm {
         match warp.state {
             State::Pending(Stall::LongScoreboard | Stall::ShortScoreboard) => self.plan(work, n, now),
             State::Draining if warp.loads == 0 => self.leave(work, n, at.max(now)),
+            State::Moving => {
+                let slot = usize::from(warp.cta);
+                self.check_drained(work, slot, now);
+            }
             _ => {}
         }
     }
@@ -597,6 +695,9 @@ impl Sm {
         let owner = Owner::unpack(d.owner);
         if owner == Owner::NOBODY {
             return;
+        }
+        if owner.is_state() {
+            return self.state_moved(owner, false, d.at.0, now);
         }
         let n = owner.warp as usize;
         let warp = &mut self.warps[n];
@@ -608,6 +709,9 @@ impl Sm {
             let until = d.at.0.max(now) + u64::from(self.spec.latency.membar);
             self.charge_until(n, Stall::Membar, until);
             self.plan(work, n, now);
+        } else if warp.state == State::Moving {
+            let slot = usize::from(warp.cta);
+            self.check_drained(work, slot, now);
         }
     }
 
@@ -631,8 +735,8 @@ impl Sm {
                     self.next = self.next.min(now.0);
                 }
                 Err(fault) => {
-                    let linear = cta.linear;
-                    self.failure = Some(Failure { at: now, linear, fault });
+                    let (launch, linear) = (cta.context as u32, cta.linear);
+                    self.failure = Some(Failure { at: now, launch, linear, fault });
                 }
             }
         }

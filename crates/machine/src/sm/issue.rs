@@ -1,6 +1,7 @@
 //! Issuing an instruction: it executes, its results get their cycles, and the warp's next instruction is planned.
 
 use super::code::{Class, Kind, Timing};
+use super::constants::numbered;
 use super::core::{CtaSlot, Failure, Sm, Work};
 use super::fetch::Fetched;
 use super::load_store::{self, Issued, Operation, Outcome, Path};
@@ -48,7 +49,10 @@ impl Sm {
             cta.resident.access(index, &mut self.access);
         }
         let offsets = match timing.kind {
-            Kind::Constant => Some(Offsets::of(cta, index, &context.image.code[pc as usize])),
+            Kind::Constant => {
+                let launch = u32::from(warp.context);
+                Some(Offsets::of(cta, index, &context.image.code[pc as usize], launch))
+            }
             _ => None,
         };
         self.log.token = warp.cta.into();
@@ -58,7 +62,8 @@ impl Sm {
         let stepped = match cta.resident.step(index, time, now, &mut self.log) {
             Ok(stepped) => stepped,
             Err(fault) => {
-                self.failure = Some(Failure { at: Cycle(now), linear: cta.linear, fault });
+                let (launch, linear) = (cta.context as u32, cta.linear);
+                self.failure = Some(Failure { at: Cycle(now), launch, linear, fault });
                 return;
             }
         };
@@ -204,8 +209,8 @@ impl Sm {
             warp: n as u32,
             owner: owner.pack(),
             registers: timing.words.into(),
-            // Every warp slot of the machine has its own.
-            local_base: context.local_base + context.local_stride * (self.first_slot + n as u64),
+            local_base: warp.local_base,
+            is_remapped: warp.is_remapped,
         };
         let path = operation.path();
         let conflicts = self.counters.bank_conflicts;
@@ -253,13 +258,13 @@ struct Offsets {
 }
 
 impl Offsets {
-    fn of(cta: &CtaSlot<'_>, index: usize, inst: &Inst) -> Offsets {
+    fn of(cta: &CtaSlot<'_>, index: usize, inst: &Inst, launch: u32) -> Offsets {
         let offset = inst.offset() as u32;
         let mut o = Offsets::default();
         let r = match inst.src[0].operand {
             Operand::Reg(r) if !r.is_zero() => r,
             _ => {
-                (o.list[0], o.len) = (offset, 1);
+                (o.list[0], o.len) = (numbered(offset, launch), 1);
                 return o;
             }
         };
@@ -268,6 +273,7 @@ impl Offsets {
             let lane = rest.trailing_zeros();
             rest &= rest - 1;
             let place = cta.resident.warp(index).register(r.0, lane).wrapping_add(offset);
+            let place = numbered(place, launch);
             if !o.list[..o.len].contains(&place) {
                 o.list[o.len] = place;
                 o.len += 1;

@@ -13,6 +13,7 @@ mod look_ahead;
 mod outgoing;
 mod plan;
 pub mod policy;
+pub mod preemption;
 mod schedule;
 mod spec;
 pub mod sub_core;

@@ -44,7 +44,7 @@ impl<W: Watch> Supply<'_, W> {
         let mut since = warp.since;
         let line = warp.pc / LINE_INSTRUCTIONS;
         if line != warp.line {
-            let Some(ready) = self.fetch.own(sub.number, warp.pc, self.counters) else {
+            let Some(ready) = self.fetch.own(sub.number, code.first_line + u64::from(line), self.counters) else {
                 return Planned::NoCode;
             };
             warp.line = line;
@@ -133,7 +133,8 @@ impl Sm {
                     let line = warp.pc / LINE_INSTRUCTIONS;
                     let sequential = line == warp.line.wrapping_add(1);
                     let Supply { fetch, counters, .. } = &mut supply;
-                    match fetch.miss(Cycle(now), sub.number, warp.pc, sequential, &mut self.out, counters) {
+                    let place = code.line_of(warp.pc);
+                    match fetch.miss(Cycle(now), sub.number, place, sequential, &mut self.out, counters) {
                         Fetched::At(at) => {
                             warp.line = line;
                             if at.0 > warp.since {
