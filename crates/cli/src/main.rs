@@ -14,6 +14,7 @@ mod run;
 mod sampling;
 mod schedulers;
 mod show;
+mod streams;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

@@ -2,6 +2,7 @@
 
 use crate::check::Expected;
 use crate::launching::{self, Launching};
+use crate::streams::Summary;
 use crate::{End, report, show};
 use driver::launch_file::LaunchFile;
 use driver::run::Session;
@@ -44,6 +45,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     max_instructions: Option<u64>,
     #[command(flatten)]
+    streams: crate::streams::Options,
+    #[command(flatten)]
     compile: crate::compile::Options,
 }
 
@@ -63,22 +66,25 @@ pub fn run(arguments: &Arguments) -> Result<(), End> {
     let session = Session::new(&file, &CompileOptions::from(arguments.compile))?;
     launching::stop_on_ctrl_c();
     let printed = Mutex::new(Vec::new());
-    let mut launches = Vec::new();
-    for number in 0..file.launches.len() {
-        let launched = Launching {
-            threads: arguments.threads,
-            max_instructions: arguments.max_instructions,
-            cold: arguments.cold,
-            config: config.as_ref(),
-            detail: false,
-            sampling: None,
-            capture: None,
-            json: arguments.json,
-            printed: &printed,
-        };
-        launches.push(launched.run(&file, &session, number)?);
-    }
-    finish(arguments, &file, &session, expected.as_ref(), &launches, &printed)
+    let launched = Launching {
+        threads: arguments.threads,
+        max_instructions: arguments.max_instructions,
+        cold: arguments.cold,
+        config: config.as_ref(),
+        detail: false,
+        sampling: None,
+        capture: None,
+        json: arguments.json,
+        printed: &printed,
+    };
+    let (launches, summary) = if arguments.streams.wants_streams(&file) {
+        let (launches, summary) = arguments.streams.run(&launched, &file, &session)?;
+        (launches, Some(summary))
+    } else {
+        let all = (0..file.launches.len()).map(|number| launched.run(&file, &session, number));
+        (all.collect::<Result<Vec<_>, End>>()?, None)
+    };
+    finish(arguments, &file, &session, expected.as_ref(), (&launches, summary.as_ref()), &printed)
 }
 
 fn finish(
@@ -86,7 +92,7 @@ fn finish(
     file: &LaunchFile,
     session: &Session<'_>,
     expected: Option<&Expected>,
-    launches: &[(LaunchStats, f64)],
+    (launches, summary): (&[(LaunchStats, f64)], Option<&Summary>),
     printed: &Mutex<Vec<u8>>,
 ) -> Result<(), End> {
     let mut rows: Vec<Value> = Vec::new();
@@ -130,8 +136,12 @@ fn finish(
         }
         launch_rows.push(row);
     }
+    text += &summary.map(Summary::text).unwrap_or_default();
     if arguments.json {
         let mut row = json!({ "outputs": rows, "launches": launch_rows });
+        if let Some(all) = summary.and_then(Summary::json) {
+            row["timeline"] = all;
+        }
         if let Ok(printed) = printed.lock()
             && !printed.is_empty()
         {

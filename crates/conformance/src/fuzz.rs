@@ -136,7 +136,7 @@ pub fn commands(bytes: &[u8]) {
             sm: s.sm,
             launch: s.launch,
             linear: s.linear,
-            left: Default::default(),
+            ..CtaEnd::default()
         }));
     }
 }

@@ -109,10 +109,11 @@ impl Machine {
         let shape = simt::Shape { dynamic_shared: dim.shared_bytes, ..simt::Shape::new(dim.grid, dim.block) };
         let launch = simt::Launch::new(program, kernel, &shape, &params, device.memory())
             .map_err(|e| e.to_string())?;
+        let launch = std::sync::Arc::new(launch);
         let options = RunOptions { threads: self.threads, ..RunOptions::default() };
         let timed = self
             .ppu
-            .launch(&launch, module.image(), device.memory(), &options)
+            .launch(&launch, device.memory(), &options)
             .map_err(|e| format!("{e:?}"))?;
         let mut stalls = [0; STALLS];
         for at in &timed.stalls {

@@ -19,6 +19,8 @@
 //! | [`config`] | configurations of the machine by name or from files |
 //! | [`device`], [`module`], [`launch`] | memory, loaded programs, launches and how they end |
 //! | [`timing`] | launches on the timed machine |
+//! | [`streams`] | streams, events, queues: several launches at once |
+//! | [`host`] | several GPUs side by side |
 //! | [`limits`] | what can be launched |
 //! | [`launch_file`], [`run`] | launch files and running them |
 //! | [`chart`] | charts as SVG and PNG |
@@ -37,6 +39,7 @@ pub mod device;
 pub mod digest;
 pub mod element;
 pub mod files;
+pub mod host;
 pub mod init;
 pub mod launch;
 pub mod launch_file;
@@ -49,10 +52,12 @@ pub mod profile;
 pub mod replay;
 pub mod run;
 pub mod schedulers;
+pub mod streams;
 pub mod timing;
 
 pub use compile::{CompileOptions, compile};
 pub use device::Device;
+pub use host::Host;
 pub use isa::{Image, Pc, image};
 pub use launch::{Dim, FaultReport, LaunchError, LaunchOptions, LaunchStats};
 pub use launch_file::LaunchFile;
@@ -62,5 +67,6 @@ pub use problem::{Problem, Problems, Source};
 pub use replay::Capture;
 pub use run::{RunError, Session};
 pub use simt::memory::keep_freed_memory;
+pub use streams::{Preempting, Streams};
 pub use timing::{Sampled, Sampling, Timing};
 pub use trace;

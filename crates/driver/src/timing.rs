@@ -4,11 +4,13 @@ use crate::device::Device;
 use crate::launch::{FaultReport, LaunchError, LaunchOptions, LaunchStats};
 use crate::limits::{Part, Refusal};
 use crate::module::Module;
+use crate::streams::{Preempting, Streams};
 use machine::ppu::{Ppu, RunOptions, Stopped};
 use machine::report::Shape;
 use machine::sm::trace_cell::{RegisterError, Settings, registers};
 use machine::{Config, Report};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use trace::record::Form;
 
@@ -99,6 +101,11 @@ impl Machine {
         self.written.iter().copied().collect()
     }
 
+    /// The machine is used again.
+    pub(crate) fn keep(&mut self, ppu: Ppu) {
+        self.ppu = Some(ppu);
+    }
+
     /// Goes back to a state without a machine in which the host had written this.
     pub(crate) fn go_back(&mut self, written: &[(u64, u64)]) {
         self.ppu = None;
@@ -106,7 +113,7 @@ impl Machine {
     }
 
     /// The machine of a configuration: the one there is, or a new one.
-    fn ppu(&mut self, config: &Config) -> Ppu {
+    pub(crate) fn ppu(&mut self, config: &Config) -> Ppu {
         match self.ppu.take() {
             Some(ppu) if ppu.config() == config => ppu,
             _ => {
@@ -153,6 +160,15 @@ impl Module {
             .kernel(entry, options.vectors.unwrap_or_else(simt::Isa::best))
             .ok_or_else(|| engine(simt::LaunchError::NoEntry(entry.to_owned())))?;
         let launch = simt::Launch::new(program, kernel, shape, params, device.memory()).map_err(engine)?;
+        if launch.kernel().launches() {
+            // Child tasks need all of the front of the machine.
+            let mut streams = Streams::new(device);
+            let stream = streams.stream(0);
+            streams.launch_checked(stream, self, entry, shape, params);
+            let done = streams.synchronize(options, &Preempting::default())?;
+            return Ok(done.launches.into_iter().next().unwrap_or_default());
+        }
+        let launch = Arc::new(launch);
         let all = || std::thread::available_parallelism().map_or(1, usize::from);
         let counter = AtomicU64::new(0);
         let done = options.done.unwrap_or(&counter);
@@ -183,7 +199,7 @@ impl Module {
                 ppu.write_trace_register(offset, value).map_err(refused)?;
             }
         }
-        let outcome = ppu.launch(&launch, self.image(), device.memory(), &run);
+        let outcome = ppu.launch(&launch, device.memory(), &run);
         let sampled = match (timing.sampling, buffer) {
             (Some(sampling), Some(buffer)) => {
                 Some(Box::new(collect(&mut ppu, device, sampling, buffer).map_err(no_room)?))
@@ -222,7 +238,7 @@ impl Module {
         }
     }
 
-    fn stopped(
+    pub(crate) fn stopped(
         &self,
         entry: &str,
         stopped: Stopped,

@@ -112,13 +112,16 @@ impl Reason {
 }
 
 /// A CTA left an SM, and its resources are free.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct CtaEnd {
     pub at: Cycle,
     pub sm: SmId,
     pub launch: u32,
     pub linear: u64,
     pub left: Left,
+    /// Instructions that it executed, by its warps and by their threads, once it has ended.
+    pub warp_instructions: u64,
+    pub thread_instructions: u64,
 }
 
 /// Brings a list in order whose parts before and from `middle` on are. New answers mostly come after what waits already:

@@ -79,8 +79,9 @@ pub struct Kernel {
     /// Allocates from the heap, so that the order of CTAs shows.
     pub(crate) uses_heap: bool,
     pub(crate) uses_printf: bool,
-    /// Starts child tasks.
+    /// Starts child tasks, or fills queues.
     pub(crate) launches: bool,
+    pub(crate) pushes: bool,
 }
 
 impl Kernel {
@@ -110,6 +111,11 @@ impl Kernel {
     /// Whether it starts child tasks, or fills queues.
     pub fn launches(&self) -> bool {
         self.launches
+    }
+
+    /// Whether it appends to queues.
+    pub fn pushes(&self) -> bool {
+        self.pushes
     }
 }
 

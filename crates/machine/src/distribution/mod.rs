@@ -171,6 +171,8 @@ pub struct Distribution {
     suspends: Vec<Suspend>,
     /// Tasks that changed from outside have to be looked at then.
     look_at: Option<Cycle>,
+    /// A debugger holds the machine: nothing is placed.
+    is_held: bool,
 }
 
 impl Distribution {
@@ -220,6 +222,7 @@ impl Distribution {
             preemption: None,
             suspends: Vec::new(),
             look_at: None,
+            is_held: false,
         }
     }
 
@@ -255,8 +258,9 @@ impl Distribution {
             ready: now + self.setup,
             is_ready: false,
             number: self.tasks_seen,
-            next: 0,
-            ended: 0,
+            // What a queue task has to do comes by and by.
+            next: if task.is_queue { task.ctas } else { 0 },
+            ended: if task.is_queue { task.ctas } else { 0 },
             resident: vec![0; self.sms.len()],
             on_gpc: vec![0; self.gpcs.len()],
             suspended: VecDeque::new(),
@@ -303,6 +307,9 @@ impl Distribution {
         }
         self.tasks.iter_mut().flatten().for_each(|t| t.is_ready |= t.ready <= now);
         self.look_at = self.look_at.filter(|&at| at > now);
+        if self.is_held {
+            return;
+        }
         self.update_pools();
         while self.place_round(now, starts) {
             self.update_pools();

@@ -41,6 +41,41 @@ impl Distribution {
         self.preemption = preemption;
     }
 
+    /// Tells all CTAs to go, and places none, until [`Distribution::go_on`].
+    pub fn stop(&mut self, now: Cycle) {
+        self.is_held = true;
+        for n in 0..self.sms.len() {
+            for k in 0..self.sms[n].residents.len() {
+                self.tell(n, k, Reason::Stop, now);
+            }
+        }
+    }
+
+    /// No CTA is on an SM, as far as is known here.
+    pub fn is_vacant(&self) -> bool {
+        self.sms.iter().all(|sm| sm.residents.is_empty()) && self.ends.is_empty()
+    }
+
+    pub fn go_on(&mut self, at: Cycle) {
+        self.is_held = false;
+        self.look_at = Some(self.look_at.map_or(at, |look| look.min(at)));
+    }
+
+    /// Tells a CTA of an SM to go, unless it was told before.
+    fn tell(&mut self, n: usize, k: usize, reason: Reason, now: Cycle) {
+        let resident = &mut self.sms[n].residents[k];
+        let Some(task) = self.tasks[resident.slot].as_ref().filter(|_| !resident.is_leaving) else { return };
+        resident.is_leaving = true;
+        self.suspends.push(Suspend {
+            // Not before it has come.
+            at: (now + self.start_latency).later(resident.since + 1),
+            sm: SmId(n as u16),
+            launch: task.task.launch,
+            linear: resident.linear,
+            reason,
+        });
+    }
+
     /// CTAs that are to make room, since the last call.
     pub fn suspends(&mut self) -> Vec<Suspend> {
         std::mem::take(&mut self.suspends)
@@ -48,7 +83,7 @@ impl Distribution {
 
     /// When the next time slice is over that somebody waits for.
     pub(super) fn next_slice(&self) -> Option<Cycle> {
-        let slice = self.preemption?.time_slice?;
+        let slice = self.preemption?.time_slice.filter(|_| !self.is_held)?;
         let waits = self.tasks.iter().flatten().filter(|t| t.is_ready && !t.is_placed());
         let highest = waits.map(|t| t.task.priority).max()?;
         let sms = self.sms.iter().filter(|sm| sm.residents.iter().all(|r| !r.is_leaving));
@@ -84,16 +119,7 @@ impl Distribution {
             let (victims, room) = self.victims(slot, n, each, now);
             wanted = wanted.saturating_sub(room);
             for (k, reason) in victims {
-                let resident = &mut self.sms[n].residents[k];
-                resident.is_leaving = true;
-                let Some(task) = &self.tasks[resident.slot] else { continue };
-                self.suspends.push(Suspend {
-                    at: now + self.start_latency,
-                    sm: SmId(n as u16),
-                    launch: task.task.launch,
-                    linear: resident.linear,
-                    reason,
-                });
+                self.tell(n, k, reason, now);
             }
         }
     }

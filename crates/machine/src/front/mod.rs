@@ -181,6 +181,21 @@ impl Front {
         self.distribution.resume(at, launch, linear);
     }
 
+    /// All CTAs make room and none is placed, until [`Front::go_on`].
+    pub fn stop(&mut self, at: Cycle) {
+        self.distribution.stop(at);
+    }
+
+    /// All CTAs have left their SMs.
+    pub fn is_stopped(&self) -> bool {
+        self.distribution.is_vacant()
+    }
+
+    /// CTAs are placed again.
+    pub fn go_on(&mut self, at: Cycle) {
+        self.distribution.go_on(at);
+    }
+
     /// CTAs that are to make room, since the last call.
     pub fn suspends(&mut self) -> Vec<Suspend> {
         self.distribution.suspends()

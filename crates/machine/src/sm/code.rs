@@ -220,8 +220,6 @@ pub struct Code {
     checks: Arc<[u16]>,
     /// Number of its first line in memory.
     pub first_line: u64,
-    /// The place of register 0.
-    first_register: u16,
     /// Places of a warp's scoreboard.
     pub scoreboard: usize,
 }
@@ -421,7 +419,6 @@ impl Code {
             places: places.list.into(),
             checks: Arc::new([]),
             first_line: 0,
-            first_register,
             scoreboard,
         };
         let waits = waits::analyse(&code, image, spec);

@@ -27,6 +27,7 @@ use isa::field::Cache;
 use isa::image::Image;
 use serde::{Deserialize, Serialize};
 use simt::Where;
+use simt::cta::Child;
 use simt::log::Log;
 use simt::resident::{Access, Resident};
 use simt::special::Time;
@@ -96,6 +97,47 @@ pub struct Work<'l> {
     /// CTAs that left unfinished, and those that come back.
     pub saved: Vec<Saved<'l>>,
     pub arriving: Vec<Saved<'l>>,
+}
+
+/// The slot's CTAs were those of a launch that is gone.
+const NO_CONTEXT: usize = usize::MAX;
+
+impl<'l> Work<'l> {
+    /// What an SM works on at first: nothing.
+    pub fn new(contexts: Arc<Vec<Context<'l>>>) -> Work<'l> {
+        Work { contexts, ctas: Vec::new(), saved: Vec::new(), arriving: Vec::new() }
+    }
+
+    /// Puts room for CTAs of a launch into a slot; which.
+    pub fn put(&mut self, resident: Resident<'l>, context: usize) -> usize {
+        let slot = CtaSlot::new(resident, context);
+        match self.ctas.iter().position(|s| !s.is_used && s.context == NO_CONTEXT) {
+            Some(n) => {
+                self.ctas[n] = slot;
+                n
+            }
+            None => {
+                self.ctas.push(slot);
+                self.ctas.len() - 1
+            }
+        }
+    }
+
+    /// The launch of this number is gone: another one may have its number.
+    pub fn give_up(&mut self, context: usize) {
+        for slot in self.ctas.iter_mut().filter(|s| !s.is_used && s.context == context) {
+            slot.context = NO_CONTEXT;
+        }
+    }
+}
+
+/// Child tasks that a CTA started, and where.
+pub struct Spawned {
+    pub launch: u32,
+    pub linear: u64,
+    pub cta: [u32; 3],
+    pub pc: u32,
+    pub children: Vec<Child>,
 }
 
 /// What an SM has to know before launches begin.
@@ -229,6 +271,9 @@ pub struct Sm {
     pub(super) state_at: u64,
     /// What became of them, since somebody looked.
     pub moves: Vec<Moved>,
+    /// Child tasks that were started.
+    #[serde(skip)]
+    pub spawned: Vec<Spawned>,
     /// CTAs whose warps all wait, some of them for child tasks: launch, CTA.
     pub waiting_parents: Vec<(u32, u64)>,
 }
@@ -290,6 +335,7 @@ impl Sm {
             movings: 0,
             state_at: u64::MAX,
             moves: Vec::new(),
+            spawned: Vec::new(),
             waiting_parents: Vec::new(),
         }
     }
@@ -418,6 +464,16 @@ impl Sm {
     /// The next cycle at which something happens here; `None` when it waits for others.
     pub fn next_event(&self) -> Option<Cycle> {
         (self.next != u64::MAX).then_some(Cycle(self.next))
+    }
+
+    /// No CTA is here, nor on its way.
+    pub fn is_empty(&self) -> bool {
+        self.resident_warps == 0 && self.starts.is_empty() && self.moving.is_empty()
+    }
+
+    /// Forgets what the constant caches hold.
+    pub fn forget_constants(&mut self) {
+        self.constants.invalidate();
     }
 
     pub fn is_idle(&self) -> bool {
@@ -729,6 +785,16 @@ impl Sm {
             self.log.token = warp.cta.into();
             match cta.resident.step_alone(warp.index as usize, time, now.0, &mut self.log) {
                 Ok(_) => {
+                    let children = cta.resident.take_requests();
+                    if !children.is_empty() {
+                        self.spawned.push(Spawned {
+                            launch: cta.context as u32,
+                            linear: cta.linear,
+                            cta: cta.resident.cta().index,
+                            pc: warp.pc,
+                            children,
+                        });
+                    }
                     let from = now.0 + u64::from(self.spec.latency.system);
                     self.charge_until(n, Stall::Misc, now.0);
                     self.go_on(work, n, from, Stall::Misc, now.0);

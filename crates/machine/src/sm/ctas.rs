@@ -29,10 +29,7 @@ impl Sm {
         let context = start.launch as usize;
         let c = &contexts[context];
         let free = work.ctas.iter().position(|s| !s.is_used && s.context == context);
-        let slot = free.unwrap_or_else(|| {
-            work.ctas.push(CtaSlot::new(Resident::new(&c.launch, c.memory), context));
-            work.ctas.len() - 1
-        });
+        let slot = free.unwrap_or_else(|| work.put(Resident::new(&c.launch, c.memory), context));
         let warps = c.launch.warps();
         let mut slots = std::mem::take(&mut work.ctas[slot].warps);
         slots.clear();
@@ -248,6 +245,8 @@ impl Sm {
                 launch: cta.context as u32,
                 linear: cta.linear,
                 left: Left::Ended,
+                warp_instructions: cta.resident.executed(),
+                thread_instructions: cta.resident.thread_executed(),
             });
         } else if !self.moving.is_empty() {
             let slot = usize::from(self.warps[n].cta);

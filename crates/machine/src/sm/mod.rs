@@ -23,5 +23,5 @@ mod waits;
 mod warp;
 pub mod watch;
 
-pub use core::{Context, Failure, Sm, Work};
+pub use core::{Begin, Context, Failure, Sm, Work};
 pub use spec::{Latency, Pipe, Policy, Spec};

@@ -209,7 +209,7 @@ impl LoadStore {
     pub fn discard(&mut self, from: u64, bytes: u64) {
         for line in (from..from + bytes).step_by(LINE as usize) {
             if let Some(at) = self.cache.find(line) {
-                self.cache.slot(at).forget(0xf);
+                self.cache.slot(at).discard();
             }
         }
     }

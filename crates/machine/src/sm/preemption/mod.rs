@@ -80,6 +80,8 @@ pub struct Saved<'l> {
     pub resident: Resident<'l>,
     pub area: Area,
     pub mode: Mode,
+    /// Why it was suspended.
+    pub reason: Reason,
     /// Times that it was suspended.
     pub times: u32,
     pub(super) phases: u64,

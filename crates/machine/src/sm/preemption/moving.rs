@@ -2,7 +2,7 @@
 
 use super::traffic::{LINE, LINES, Piece, Side, Traffic};
 use super::{Moved, Order, Row, Saved, SavedWarp, layout};
-use crate::ports::{CtaEnd, CtaStart, Left, Reason};
+use crate::ports::{CtaEnd, CtaStart, Left};
 use crate::sm::code::Class;
 use crate::sm::core::{CtaSlot, Failure, Sm, Work};
 use crate::sm::load_store::{self, Operation, Outcome, Path};
@@ -253,8 +253,8 @@ impl Sm {
                 self.table.remap(n, pointer);
                 self.load_store.discard(self.warps[n].local_base, layout.local_bytes);
             }
-            if let Err(error) = written {
-                self.fail(work, slot, now, &error.to_string());
+            if written.is_err() {
+                self.fail(work, slot, now);
                 return;
             }
             self.charge_until(n, Stall::Drain, now);
@@ -277,8 +277,8 @@ impl Sm {
             self.counters.sm_active_cycles += self.active_until - self.active_since;
         }
         let cta = &mut work.ctas[slot];
-        if let Err(error) = cta.resident.save_shared(area.state) {
-            self.fail(work, slot, now, &error.to_string());
+        if cta.resident.save_shared(area.state).is_err() {
+            self.fail(work, slot, now);
             return;
         }
         let empty = Resident::new(&context.launch, context.memory);
@@ -286,10 +286,12 @@ impl Sm {
         let left = if resident.waits_for_children() { Left::Waiting } else { Left::Suspended };
         cta.is_used = false;
         let (launch, linear) = (cta.context as u32, cta.linear);
-        self.ends.push(CtaEnd { at: Cycle(now), sm: self.id, launch, linear, left });
+        let end = CtaEnd { at: Cycle(now), sm: self.id, launch, linear, left, ..CtaEnd::default() };
+        self.ends.push(end);
         self.note_move(moving, launch, linear, cta.times, now);
         let (phases, times) = (cta.phases, cta.times);
-        work.saved.push(Saved { launch, linear, resident, area, mode, times, phases, warps });
+        let reason = moving.order.suspend.reason;
+        work.saved.push(Saved { launch, linear, resident, area, mode, reason, times, phases, warps });
     }
 
     fn note_move(&mut self, moving: &Moving, launch: u32, linear: u64, times: u32, now: u64) {
@@ -309,7 +311,7 @@ impl Sm {
     }
 
     /// The driver's buffer is not what it said: that is no fault of the program, but the end of the launch.
-    fn fail(&mut self, work: &Work<'_>, slot: usize, now: u64, _why: &str) {
+    fn fail(&mut self, work: &Work<'_>, slot: usize, now: u64) {
         let cta = &work.ctas[slot];
         let fault = Fault {
             kind: FaultKind::OutOfBounds,
@@ -337,10 +339,7 @@ impl Sm {
                 work.ctas[slot].resident = saved.resident;
                 slot
             }
-            None => {
-                work.ctas.push(CtaSlot::new(saved.resident, context));
-                work.ctas.len() - 1
-            }
+            None => work.put(saved.resident, context),
         };
         let slots: Vec<u16> = (0..self.warps.len() as u16)
             .filter(|&n| self.warps[usize::from(n)].state == State::Empty)
@@ -396,7 +395,7 @@ impl Sm {
             sm: self.id,
             launch: start.launch,
             linear: start.linear,
-            reason: Reason::Priority,
+            reason: saved.reason,
         };
         self.moving.push(Moving {
             id: self.movings,
@@ -428,8 +427,8 @@ impl Sm {
             let index = usize::from(self.warps[usize::from(n)].index);
             read = read.and(cta.resident.restore_warp(index, layout.warp(&area, index as u64)));
         }
-        if let Err(error) = read {
-            self.fail(work, slot, now, &error.to_string());
+        if read.is_err() {
+            self.fail(work, slot, now);
             return;
         }
         let (linear, times) = (cta.linear, cta.times);
