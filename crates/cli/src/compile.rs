@@ -4,12 +4,13 @@ use crate::explain::Explanation;
 use crate::{End, disasm, show};
 use driver::compile::{CompileOptions, compile_explained, diagnostics, lower, read_program};
 use driver::{Image, Problem, Source, files};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// What the compiler may do, for every command that compiles.
-#[derive(clap::Args, Clone, Copy)]
+#[derive(clap::Args, Clone, Copy, Serialize, Deserialize)]
 pub struct Options {
     /// How much to optimise: 3 all that is known, 1 all but unrolling, 0 nothing, with code in the order of the PTX text for
     /// debugging.
@@ -26,7 +27,7 @@ pub struct Options {
     phases: Phases,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 enum Phases {
     Textures,
     Loads,

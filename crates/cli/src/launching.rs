@@ -1,9 +1,11 @@
 //! Running a launch of a file for a command: with a progress bar, and until somebody wants it to end.
 
 use crate::{End, render, show};
+use driver::checkpoint::Done;
 use driver::launch_file::LaunchFile;
+use driver::machine::ppu::{Checkpoints, Moment};
 use driver::run::{RunError, Session};
-use driver::{Capture, Config, LaunchOptions, LaunchStats, Sampling, Timing};
+use driver::{Capture, Checkpoint, Config, Keeper, LaunchOptions, LaunchStats, Sampling, Timing};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use std::cell::RefCell;
@@ -48,15 +50,20 @@ pub struct Launching<'a> {
     /// What the kernel prints goes to `printed`, not to the terminal.
     pub json: bool,
     pub printed: &'a Mutex<Vec<u8>>,
+    /// Writes checkpoints, if anybody does.
+    pub keeper: Option<&'a Keeper<'a>>,
+    /// The one that the run goes on from, if any.
+    pub checkpoint: Option<&'a Checkpoint>,
 }
 
 impl<'a> Launching<'a> {
-    /// Runs one launch with a progress bar; what it did and the seconds it took.
+    /// Runs one launch, or what is left of it, with a progress bar; what it did and the seconds it took.
     pub fn run(
         &self,
         file: &LaunchFile,
         session: &'a Session<'_>,
         number: usize,
+        done: &Done,
     ) -> Result<(LaunchStats, f64), End> {
         let spec = &file.launches[number];
         let progress = Progress {
@@ -83,6 +90,14 @@ impl<'a> Launching<'a> {
                 _ => write(),
             }
         };
+        let resumed = self.checkpoint.filter(|c| c.done().finished.len() == number);
+        let before = resumed.map_or(0.0, Checkpoint::seconds);
+        let start = Instant::now();
+        let keeper = self.keeper;
+        let keep = |moment: &Moment<'_>| match keeper {
+            Some(k) => k.save(session.device(), done, before + start.elapsed().as_secs_f64(), moment),
+            None => Ok(()),
+        };
         let options = LaunchOptions {
             threads: self.threads,
             max_instructions: self.max_instructions,
@@ -90,17 +105,18 @@ impl<'a> Launching<'a> {
             done: Some(&progress.done),
             print: Some(&print),
             vectors: None,
+            workspace: 0,
             timing: self.config.map(|config| Timing {
-                config,
                 cold: self.cold,
                 detail: self.detail,
                 sampling: self.sampling,
                 cycles: progress.cycles.as_ref(),
-                progress: None,
+                checkpoints: self.keeper.map(|k| Checkpoints { every: k.every(), keep: &keep }),
+                resume: resumed.map(Checkpoint::machine),
+                ..Timing::new(config)
             }),
         };
         let finished = (Mutex::new(false), std::sync::Condvar::new());
-        let start = Instant::now();
         let outcome = std::thread::scope(|scope| {
             if std::io::stderr().is_terminal() {
                 scope.spawn(|| progress.show(&finished, &bar));
@@ -115,7 +131,7 @@ impl<'a> Launching<'a> {
             finished.1.notify_all();
             outcome
         });
-        let seconds = start.elapsed().as_secs_f64();
+        let seconds = before + start.elapsed().as_secs_f64();
         let _ = std::io::stdout().flush();
         match outcome {
             Ok(stats) => Ok((stats, seconds)),

@@ -10,6 +10,7 @@ mod launching;
 mod profile;
 mod render;
 mod report;
+mod resume;
 mod run;
 mod sampling;
 mod schedulers;
@@ -33,9 +34,11 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Run the kernels of a launch file and show their results and where their cycles went.
-    Run(run::Arguments),
+    Run(Box<run::Arguments>),
     /// Run the kernels of a launch file and show, line by line, what their warps waited for.
     Profile(Box<profile::Arguments>),
+    /// Go on with a run that was killed, from the last checkpoint that it wrote.
+    Resume(resume::Arguments),
     /// Compile PTX to a program image, or show a stage of the way there.
     Compile(compile::Arguments),
     /// Show the machine code of a program image.
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
     let ended = match arguments.command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Profile(arguments) => profile::run(&arguments),
+        Command::Resume(arguments) => resume::resume(&arguments),
         Command::Compile(arguments) => compile::run(&arguments),
         Command::Disasm(arguments) => disasm::run(&arguments),
         Command::Schedulers(arguments) => schedulers::run(&arguments),

@@ -1,11 +1,16 @@
 //! `warploom profile`: where the time of every warp went, line by line, in the terminal and in files for other tools.
 
 use crate::launching::{self, Launching};
+use crate::resume::{Command, Keeping};
 use crate::{End, render, sampling};
 use driver::launch_file::LaunchFile;
 use driver::machine::sm::trace_cell::Drain;
 use driver::run::Session;
-use driver::{Capture, CompileOptions, LaunchOptions, Problem, Problems, Sampled, Timing, files};
+use driver::{
+    Capture, Checkpoint, CompileOptions, Config, LaunchOptions, LaunchStats, Problem, Problems, Sampled,
+    Timing, files,
+};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -14,7 +19,7 @@ use trace::export::text::Style;
 use trace::export::{csv, flamegraph, html, json as json_form, perfetto, pprof, text};
 use trace::{Profile, compare, file};
 
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone, Serialize, Deserialize)]
 pub struct Arguments {
     /// The launch file (docs/launch-files.md describes it), or a trace that --trace wrote.
     #[arg(value_name = "LAUNCH.toml or TRACE")]
@@ -67,19 +72,50 @@ pub struct Arguments {
     #[command(flatten)]
     sampling: sampling::Options,
     #[command(flatten)]
+    keeping: Keeping,
+    #[command(flatten)]
     compile: crate::compile::Options,
 }
 
+impl Arguments {
+    /// The run goes on: from this file, and maybe with other host threads.
+    pub fn set_resumed(&mut self, file: PathBuf, threads: Option<usize>) {
+        self.keeping.set_file(file);
+        self.threads = threads.unwrap_or(self.threads);
+    }
+}
+
 pub fn run(arguments: &Arguments) -> Result<(), End> {
-    let before = arguments.compare.as_deref().map(read_trace).transpose()?.unwrap_or_default();
     let bytes = files::read(&arguments.file, files::MAX_PROGRAM)?;
-    let mut records = Vec::new();
-    let profiles = match file::is_trace(&bytes) {
-        true => read_trace(&arguments.file)?,
-        false => measure(arguments, &mut records)?,
-    };
-    write_files(arguments, &profiles, &before, &records)?;
-    print(arguments, &profiles, &before);
+    arguments.keeping.check(false)?;
+    if file::is_trace(&bytes) {
+        return show(arguments, &read_trace(&arguments.file)?, &earlier_profiles(arguments)?, &[]);
+    }
+    let file = LaunchFile::load(&arguments.file)?;
+    let config = driver::config::load(&arguments.config)?;
+    let session = Session::new(&file, &CompileOptions::from(arguments.compile))?;
+    measure(arguments, &file, &session, &config, None)
+}
+
+/// Goes on from a checkpoint.
+pub fn go_on(arguments: &Arguments, checkpoint: &Checkpoint) -> Result<(), End> {
+    let session = Session::reopen(checkpoint)?;
+    measure(arguments, checkpoint.file(), &session, checkpoint.config(), Some(checkpoint))
+}
+
+/// What to compare with.
+fn earlier_profiles(arguments: &Arguments) -> Result<Vec<Profile>, Problems> {
+    Ok(arguments.compare.as_deref().map(read_trace).transpose()?.unwrap_or_default())
+}
+
+fn show(
+    arguments: &Arguments,
+    profiles: &[Profile],
+    before: &[Profile],
+    records: &[Vec<Sampled>],
+) -> Result<(), End> {
+    write_files(arguments, profiles, before, records)?;
+    print(arguments, profiles, before);
     Ok(())
 }
 
@@ -93,46 +129,73 @@ fn read_trace(path: &Path) -> Result<Vec<Profile>, Problems> {
     Ok(launches.into_iter().map(|l| l.profile).collect())
 }
 
-/// Runs the launches of a file; `records` are the trace cells' of each.
-fn measure(arguments: &Arguments, records: &mut Vec<Vec<Sampled>>) -> Result<Vec<Profile>, End> {
-    let file = LaunchFile::load(&arguments.file)?;
-    let config = driver::config::load(&arguments.config)?;
-    let session = Session::new(&file, &CompileOptions::from(arguments.compile))?;
+/// Runs the launches of a file, or those that are left, and shows what they did.
+fn measure(
+    arguments: &Arguments,
+    file: &LaunchFile,
+    session: &Session<'_>,
+    config: &Config,
+    checkpoint: Option<&Checkpoint>,
+) -> Result<(), End> {
+    let before = earlier_profiles(arguments)?;
     launching::stop_on_ctrl_c();
-    let printed = Mutex::new(Vec::new());
     let sampling = arguments.sampling.sampling()?;
+    let memory = |e: driver::MemoryError| Problem::new(e.to_string());
     let capture = match &sampling {
         Some(_) => {
-            Some(RefCell::new(Capture::begin(session.device()).map_err(|e| Problem::new(e.to_string()))?))
+            // Replays begin where the run began.
+            if checkpoint.is_some() {
+                session.fill().map_err(memory)?;
+            }
+            Some(RefCell::new(Capture::begin(session.device()).map_err(memory)?))
         }
         None => None,
     };
+    // Samples that slow the program down are taken in a run of their own.
+    let first = sampling.as_ref().filter(|s| s.settings.drain != Drain::LoadStore);
+    let timing = Timing { cold: arguments.cold, detail: true, sampling: first, ..Timing::new(config) };
+    let mut done = checkpoint.map(|c| c.done().clone()).unwrap_or_default();
+    if let Some(checkpoint) = checkpoint {
+        session.adopt(checkpoint)?;
+    }
+    for (number, capture) in (0..done.finished.len()).zip(capture.iter().cycle()) {
+        let noted = session.note_captured(&mut capture.borrow_mut(), number);
+        noted.map_err(|e| Problem::new(e.to_string()))?;
+    }
+    let command = || Command::Profile(Box::new(arguments.clone()));
+    let keeper = arguments.keeping.keeper(session, &timing, command)?;
+    let printed = Mutex::new(done.printed.clone());
     let launching = Launching {
         threads: arguments.threads,
         max_instructions: arguments.max_instructions,
         cold: arguments.cold,
-        config: Some(&config),
+        config: Some(config),
         detail: true,
-        // Samples that slow the program down are taken in a run of their own.
-        sampling: sampling.as_ref().filter(|s| s.settings.drain != Drain::LoadStore),
+        sampling: first,
         capture: capture.as_ref(),
         json: arguments.json || arguments.csv,
         printed: &printed,
+        keeper: keeper.as_ref(),
+        checkpoint,
     };
-    let mut launches = Vec::new();
-    for number in 0..file.launches.len() {
-        launches.push(launching.run(&file, &session, number)?.0);
+    for number in done.finished.len()..file.launches.len() {
+        done.finished.push(launching.run(file, session, number, &done)?);
+        if let Ok(printed) = printed.lock() {
+            done.printed.clone_from(&printed);
+        }
     }
+    let launches: Vec<LaunchStats> = done.finished.into_iter().map(|(stats, _)| stats).collect();
+    let mut records = Vec::new();
     let mut profiles: Vec<Profile> = launches
         .iter()
         .enumerate()
-        .filter_map(|(n, stats)| session.profile(n, &config, stats, &arguments.source))
+        .filter_map(|(n, stats)| session.profile(n, config, stats, &arguments.source))
         .collect();
     if let (Some(sampling), Some(capture)) = (&sampling, &capture) {
         let options = LaunchOptions {
             threads: arguments.threads,
             cancel: Some(launching::stop()),
-            timing: Some(Timing { cold: arguments.cold, ..Timing::new(&config) }),
+            timing: Some(Timing { cold: arguments.cold, ..Timing::new(config) }),
             ..LaunchOptions::default()
         };
         let found = arguments.sampling.collect(sampling, &capture.borrow(), &launches, &options)?;
@@ -142,7 +205,7 @@ fn measure(arguments: &Arguments, records: &mut Vec<Vec<Sampled>>) -> Result<Vec
             records.push(runs);
         }
     }
-    Ok(profiles)
+    show(arguments, &profiles, &before, &records)
 }
 
 /// The earlier profile of the same kernel: the one at the same place, else the first of that name.

@@ -2,16 +2,18 @@
 
 use crate::check::Expected;
 use crate::launching::{self, Launching};
+use crate::resume::{Command, Keeping};
 use crate::streams::Summary;
 use crate::{End, report, show};
 use driver::launch_file::LaunchFile;
 use driver::run::Session;
-use driver::{CompileOptions, LaunchStats, Problem, Problems, files, npy};
+use driver::{Checkpoint, CompileOptions, Config, LaunchStats, Problem, Problems, Timing, files, npy};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone, Serialize, Deserialize)]
 pub struct Arguments {
     /// The launch file (docs/launch-files.md describes it).
     #[arg(value_name = "LAUNCH.toml")]
@@ -47,7 +49,17 @@ pub struct Arguments {
     #[command(flatten)]
     streams: crate::streams::Options,
     #[command(flatten)]
+    keeping: Keeping,
+    #[command(flatten)]
     compile: crate::compile::Options,
+}
+
+impl Arguments {
+    /// The run goes on: from this file, and maybe with other host threads.
+    pub fn set_resumed(&mut self, file: PathBuf, threads: Option<usize>) {
+        self.keeping.set_file(file);
+        self.threads = threads.unwrap_or(self.threads);
+    }
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), End> {
@@ -56,35 +68,69 @@ pub fn run(arguments: &Arguments) -> Result<(), End> {
     if let (Some(config), Some(name)) = (&mut config, &arguments.scheduler) {
         driver::config::set_scheduler(config, name)?;
     }
-    let expected = arguments.check.as_ref().map(|path| Expected::load(path, &file)).transpose()?;
+    arguments.keeping.check(arguments.functional)?;
+    let session = Session::new(&file, &CompileOptions::from(arguments.compile))?;
+    execute(arguments, &file, &session, config.as_ref(), None)
+}
+
+/// Goes on from a checkpoint.
+pub fn go_on(arguments: &Arguments, checkpoint: &Checkpoint) -> Result<(), End> {
+    let session = Session::reopen(checkpoint)?;
+    session.adopt(checkpoint)?;
+    execute(arguments, checkpoint.file(), &session, Some(checkpoint.config()), Some(checkpoint))
+}
+
+fn execute(
+    arguments: &Arguments,
+    file: &LaunchFile,
+    session: &Session<'_>,
+    config: Option<&Config>,
+    checkpoint: Option<&Checkpoint>,
+) -> Result<(), End> {
+    let expected = arguments.check.as_ref().map(|path| Expected::load(path, file)).transpose()?;
     if let Some(folder) = &arguments.out {
         std::fs::create_dir_all(folder).map_err(|e| {
             Problem::new(format!("cannot make the folder {}: {e}", folder.display()))
                 .help("choose a place you can write to")
         })?;
     }
-    let session = Session::new(&file, &CompileOptions::from(arguments.compile))?;
+    let command = || Command::Run(Box::new(arguments.clone()));
+    let keeper = config
+        .map(|config| Timing { cold: arguments.cold, ..Timing::new(config) })
+        .and_then(|timing| arguments.keeping.keeper(session, &timing, command).transpose())
+        .transpose()?;
     launching::stop_on_ctrl_c();
-    let printed = Mutex::new(Vec::new());
+    let mut done = checkpoint.map(|c| c.done().clone()).unwrap_or_default();
+    let printed = Mutex::new(done.printed.clone());
     let launched = Launching {
         threads: arguments.threads,
         max_instructions: arguments.max_instructions,
         cold: arguments.cold,
-        config: config.as_ref(),
+        config,
         detail: false,
         sampling: None,
         capture: None,
         json: arguments.json,
         printed: &printed,
+        keeper: keeper.as_ref(),
+        checkpoint,
     };
-    let (launches, summary) = if arguments.streams.wants_streams(&file) {
-        let (launches, summary) = arguments.streams.run(&launched, &file, &session)?;
-        (launches, Some(summary))
-    } else {
-        let all = (0..file.launches.len()).map(|number| launched.run(&file, &session, number));
-        (all.collect::<Result<Vec<_>, End>>()?, None)
-    };
-    finish(arguments, &file, &session, expected.as_ref(), (&launches, summary.as_ref()), &printed)
+    if arguments.streams.wants_streams(file) {
+        if keeper.is_some() {
+            return Err(Problem::new("launches that run at once have no checkpoints")
+                .help("leave out --checkpoint, or streams and what makes CTAs take turns")
+                .into());
+        }
+        let (launches, summary) = arguments.streams.run(&launched, file, session)?;
+        return finish(arguments, file, session, expected.as_ref(), (&launches, Some(&summary)), &printed);
+    }
+    for number in done.finished.len()..file.launches.len() {
+        done.finished.push(launched.run(file, session, number, &done)?);
+        if let Ok(printed) = printed.lock() {
+            done.printed.clone_from(&printed);
+        }
+    }
+    finish(arguments, file, session, expected.as_ref(), (&done.finished, None), &printed)
 }
 
 fn finish(

@@ -4,9 +4,10 @@ use crate::End;
 use driver::machine::sm::trace_cell::{Drain, Event, Settings};
 use driver::timing::{EVENT_BUFFER, Sampled};
 use driver::{Capture, LaunchOptions, LaunchStats, Problem, Problems, Sampling, Timing};
+use serde::{Deserialize, Serialize};
 use trace::record::{Encoding, Form};
 
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 enum Path {
     /// A path of its own: the program does not notice.
     Own,
@@ -16,7 +17,7 @@ enum Path {
     Stream,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 enum Of {
     Cycles,
     Misses,
@@ -25,7 +26,7 @@ enum Of {
     Barriers,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 enum Reasons {
     /// All that hold, a bit each.
     Vector,
@@ -36,7 +37,7 @@ enum Reasons {
 }
 
 /// What the trace cells are told.
-#[derive(clap::Args, Clone)]
+#[derive(clap::Args, Clone, Serialize, Deserialize)]
 #[command(next_help_heading = "Samples of the trace cells")]
 pub struct Options {
     /// Let the SMs' trace cells take a sample every N cycles (or events), beside the exact profile.

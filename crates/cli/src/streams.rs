@@ -7,12 +7,13 @@ use driver::run::{RunError, Session};
 use driver::streams::{Mode, Moved, Synchronized, Timeline};
 use driver::trace::export::perfetto::{self, Slice, Tasks};
 use driver::{LaunchOptions, LaunchStats, Preempting, Timing, files};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone, Serialize, Deserialize)]
 pub struct Options {
     /// What becomes of local memory when a CTA makes room for another: remap copies it to global memory once and leaves it
     /// there, copy moves it out and back each time.

@@ -111,10 +111,7 @@ impl Machine {
             .map_err(|e| e.to_string())?;
         let launch = std::sync::Arc::new(launch);
         let options = RunOptions { threads: self.threads, ..RunOptions::default() };
-        let timed = self
-            .ppu
-            .launch(&launch, device.memory(), &options)
-            .map_err(|e| format!("{e:?}"))?;
+        let timed = self.ppu.launch(&launch, device.memory(), &options).map_err(|e| format!("{e:?}"))?;
         let mut stalls = [0; STALLS];
         for at in &timed.stalls {
             stalls.iter_mut().zip(at).for_each(|(sum, n)| *sum += n);

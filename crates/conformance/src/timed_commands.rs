@@ -1,8 +1,8 @@
 //! Commands of the tool that need the timed machine: `kernels`, `counters`, `stalls`, `micro`, `bench --timed`, `docs`,
 //! `scheduling`.
 
-use conformance::preemption;
 use conformance::kernels::{self, Kernel, Outcome};
+use conformance::preemption;
 use conformance::watch_bench;
 use conformance::{counters, docs, micro, profile, scheduling, stalls, timed, timed_bench, timing};
 use machine::Config;

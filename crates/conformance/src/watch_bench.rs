@@ -59,12 +59,10 @@ pub fn measure(kernel: &Kernel, config: &Config, repetitions: u32) -> Result<Row
         for (way, best) in best.iter_mut().enumerate() {
             session.fill().map_err(|e| e.to_string())?;
             let timing = Timing {
-                config,
                 cold: true,
                 detail: way == 1,
                 sampling: (way == 2).then_some(&sampling),
-                cycles: None,
-                progress: None,
+                ..Timing::new(config)
             };
             let options = LaunchOptions { threads: 1, timing: Some(timing), ..LaunchOptions::default() };
             let start = Instant::now();

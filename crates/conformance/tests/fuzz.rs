@@ -88,7 +88,8 @@ fn damaged_commands() {
         threads,
         registers: 32,
         shared_bytes: 2048 * launch,
-        barriers: 1, ..Task::default()
+        barriers: 1,
+        ..Task::default()
     };
     let mut words = Vec::new();
     for command in [

@@ -20,7 +20,9 @@ fn local_memory_is_copied_once_or_each_time() {
         assert_eq!(copy.costs.map(|c| c.local_bytes), [local; 4], "{kilobytes} KB");
         assert!(remap.costs.iter().chain(&copy.costs).all(|c| c.ctas > 0 && c.state_bytes > 0.0));
         if kilobytes == 16 {
-            assert!(remap.costs[1].cycles < copy.costs[1].cycles && remap.costs[3].cycles < copy.costs[3].cycles);
+            assert!(
+                remap.costs[1].cycles < copy.costs[1].cycles && remap.costs[3].cycles < copy.costs[3].cycles
+            );
             assert!(remap.costs[1].cycles < remap.costs[0].cycles);
         }
     }

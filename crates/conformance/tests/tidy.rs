@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Files past the limit that are tables: one row an instruction, a form or a constant.
-const LONG_TABLES: [&str; 2] = ["crates/arith/src/mufu_tables.rs", "crates/isa/src/table.rs"];
+const LONG_TABLES: [&str; 3] =
+    ["crates/arith/src/mufu_tables.rs", "crates/cuda/src/table.rs", "crates/isa/src/table.rs"];
 const MAX_LINES: usize = 800;
 
 /// Which of our crates each may use. A crate that is not named may use all.
-const MAY_USE: [(&str, &[&str]); 9] = [
+const MAY_USE: [(&str, &[&str]); 10] = [
     ("arith", &[]),
     ("isa", &[]),
     ("ir", &[]),
@@ -18,9 +19,12 @@ const MAY_USE: [(&str, &[&str]); 9] = [
     ("trace", &["isa"]),
     ("machine", &["isa", "simt", "trace"]),
     ("driver", &["arith", "compiler", "ir", "isa", "machine", "ptx", "simt", "trace"]),
+    ("cuda", &["driver"]),
 ];
 /// Crates that are commands: they print.
 const COMMANDS: [&str; 2] = ["cli", "conformance"];
+/// The one file of a library that prints: a driver has no other way to say why a kernel failed.
+const LOG: &str = "crates/cuda/src/log.rs";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
@@ -107,11 +111,12 @@ fn nothing_is_left_to_do() {
 
 #[test]
 fn libraries_print_nothing() {
-    let words = ["println!(", "print!(", "eprintln!(", "eprint!("];
+    let words = ["println!(", "print!(", "eprintln!(", "eprint!(", "io::stderr(", "io::stdout("];
     let mut wrong = Vec::new();
     for (name, text) in rust_files() {
-        let is_library =
-            name.contains("/src/") && !COMMANDS.iter().any(|c| name.starts_with(&format!("crates/{c}/")));
+        let is_library = name.contains("/src/")
+            && name != LOG
+            && !COMMANDS.iter().any(|c| name.starts_with(&format!("crates/{c}/")));
         for (n, line) in code_lines(&text) {
             if is_library && words.iter().any(|w| line.contains(w)) {
                 wrong.push(format!("{name}:{n}"));

@@ -31,7 +31,7 @@ fn run(path: &Path, detail: bool, sampling: Option<&Sampling>) -> (Vec<LaunchSta
     let file = LaunchFile::load(path).unwrap_or_else(|e| panic!("{e}"));
     let config = Config::preset("h200").expect("the preset");
     let session = Session::new(&file, &CompileOptions::default()).unwrap_or_else(|e| panic!("{e}"));
-    let timing = Timing { config: &config, cold: true, detail, sampling, cycles: None, progress: None };
+    let timing = Timing { cold: true, detail, sampling, ..Timing::new(&config) };
     let options = LaunchOptions { threads: 1, timing: Some(timing), ..LaunchOptions::default() };
     let launch = |n| session.launch(n, &options).unwrap_or_else(|e| panic!("{e}"));
     let stats = (0..file.launches.len()).map(launch).collect();

@@ -49,6 +49,38 @@ pub fn compile(source: &Source, options: &CompileOptions) -> Result<Image, Probl
     compiler::compile(lower(source)?, &compiler_options(options)).map_err(|e| refused(source, &e))
 }
 
+/// Functions of CUDA's device library that are machine code there: grids that wait for all of their CTAs.
+const DEVICE_LIBRARY: &[u8] = include_bytes!("device_library.ptx");
+/// What it defines.
+const LIBRARY_FUNCTIONS: [&str; 2] = ["cudaCGGetIntrinsicHandle", "cudaCGSynchronize"];
+
+/// The image of several programs whose names refer to each other; an image that was compiled before stands alone.
+pub fn link(sources: &[Source], options: &CompileOptions) -> Result<Image, Problems> {
+    if let [one] = sources
+        && Image::is_image(&one.bytes)
+    {
+        return compile(one, options);
+    }
+    if let Some(image) = sources.iter().find(|s| Image::is_image(&s.bytes)) {
+        let message = format!("{} is compiled already and cannot be linked with others", image.name);
+        return Err(Problem::new(message).help("link the PTX that it was made from").into());
+    }
+    let mut modules = Vec::new();
+    for source in sources {
+        modules.push(lower(source)?);
+    }
+    let is_open = |f: &ir::Function| f.is_declaration && LIBRARY_FUNCTIONS.contains(&f.name.as_str());
+    if modules.iter().any(|m| m.functions.iter().any(is_open)) {
+        modules.push(lower(&Source::new("device library", DEVICE_LIBRARY))?);
+    }
+    let whole = match modules.len() {
+        1 => modules.remove(0),
+        _ => ir::link(modules).map_err(|e| Problem::new(e.to_string()))?,
+    };
+    let first = sources.first().cloned().unwrap_or_else(|| Source::new("nothing", []));
+    compiler::compile(whole, &compiler_options(options)).map_err(|e| refused(&first, &e))
+}
+
 /// The image of PTX text, and what the compiler did to which line.
 pub fn compile_explained(source: &Source, options: &CompileOptions) -> Result<(Image, Vec<Note>), Problems> {
     if Image::is_image(&source.bytes) {

@@ -2,14 +2,14 @@
 
 use crate::timing::Machine;
 use simt::{Memory, MemoryError};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What an H200 has.
 pub const MEMORY_BYTES: u64 = 141 << 30;
 
 /// A simulated GPU. Addresses are device addresses, the same on every run.
 pub struct Device {
-    memory: Memory,
+    memory: Arc<Memory>,
     machine: Mutex<Machine>,
 }
 
@@ -20,7 +20,12 @@ impl Device {
     }
 
     pub fn with_memory(bytes: u64) -> Result<Device, MemoryError> {
-        Ok(Device { memory: Memory::new(bytes)?, machine: Mutex::default() })
+        Ok(Device { memory: Arc::new(Memory::new(bytes)?), machine: Mutex::default() })
+    }
+
+    /// Another machine in the same address space: each reaches what the other has.
+    pub fn beside(&self) -> Device {
+        Device { memory: self.memory.clone(), machine: Mutex::default() }
     }
 
     pub fn memory(&self) -> &Memory {

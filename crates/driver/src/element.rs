@@ -2,9 +2,10 @@
 
 use arith::Round;
 use arith::cvt::{FloatType, float_to_float};
+use serde::{Deserialize, Serialize};
 
 /// Type of an element.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Element {
     U8,
     U16,
@@ -21,7 +22,7 @@ pub enum Element {
 }
 
 /// A number as a launch file writes it.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Number {
     Int(i128),
     Float(f64),

@@ -2,9 +2,10 @@
 //! language (`docs/launch-files.md` has the formula).
 
 use crate::element::{Element, Number};
+use serde::{Deserialize, Serialize};
 
 /// How a buffer's elements are made. Elements depend on their index alone, so any part can be made on its own.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Init {
     /// The same bits in every element.
     Fill(u64),

@@ -38,6 +38,8 @@ pub struct LaunchOptions<'a> {
     pub print: Option<&'a (dyn Fn(&[u8]) + Sync)>,
     /// Host vectors to use; the widest there are where `None`.
     pub vectors: Option<simt::Isa>,
+    /// What cooperative kernels find in environment registers 1 and 2: the address of zeroed memory that its grid waits with.
+    pub workspace: u64,
     /// Runs the launch on the timed machine. The results are the same.
     pub timing: Option<Timing<'a>>,
 }
@@ -71,6 +73,8 @@ pub enum LaunchError {
     TooManyInstructions { kernel: String, limit: u64, place: Option<String> },
     /// [`LaunchOptions::cancel`] was set.
     Cancelled { kernel: String, ctas_done: u64, ctas: u64, place: Option<String> },
+    /// Its state could not be kept, or what was kept is not its state.
+    Checkpoint { kernel: String, why: String },
     /// The engine cannot run it.
     Engine(String),
 }
@@ -81,6 +85,7 @@ pub struct FaultReport {
     pub kernel: String,
     /// The function that the faulting instruction is in.
     pub function: String,
+    pub kind: FaultKind,
     /// What went wrong.
     pub message: String,
     /// Line of the PTX text, 0 where not known.
@@ -120,6 +125,7 @@ impl FaultReport {
         FaultReport {
             kernel: kernel.to_owned(),
             function: place.function.to_owned(),
+            kind: fault.kind.clone(),
             message,
             ptx_line: place.ptx_line,
             frames: place
@@ -175,6 +181,7 @@ impl fmt::Display for LaunchError {
             LaunchError::Cancelled { kernel, ctas_done, ctas, place } => {
                 write!(f, "kernel {kernel}: stopped, {ctas_done} of {ctas} CTAs were done{}", at(place))
             }
+            LaunchError::Checkpoint { kernel, why } => write!(f, "kernel {kernel}: {why}"),
             LaunchError::Engine(why) => f.write_str(why),
         }
     }

@@ -26,6 +26,7 @@
 //! | [`chart`] | charts as SVG and PNG |
 //! | [`schedulers`] | a launch file under several schedulers |
 //! | [`element`], [`init`], [`npy`], [`picture`], [`digest`] | element types, buffer contents, and results as files and summaries |
+//! | [`checkpoint`] | a run's state in a file, to go on from |
 //! | [`replay`] | the calls of a program, run again from the state that they began in |
 //! | [`profile`] | a timed launch joined with its program, PTX and source |
 //! | [`problem`], [`files`] | what is wrong with an input; reading files with limits |
@@ -33,6 +34,7 @@
 //! Errors are values that say what to do; nothing here prints.
 
 pub mod chart;
+pub mod checkpoint;
 pub mod compile;
 pub mod config;
 pub mod device;
@@ -55,6 +57,7 @@ pub mod schedulers;
 pub mod streams;
 pub mod timing;
 
+pub use checkpoint::{Checkpoint, Keeper};
 pub use compile::{CompileOptions, compile};
 pub use device::Device;
 pub use host::Host;
@@ -66,7 +69,8 @@ pub use module::Module;
 pub use problem::{Problem, Problems, Source};
 pub use replay::Capture;
 pub use run::{RunError, Session};
-pub use simt::memory::keep_freed_memory;
+pub use simt::memory::{self, keep_freed_memory};
+pub use simt::{FaultKind, MemoryError};
 pub use streams::{Preempting, Streams};
 pub use timing::{Sampled, Sampling, Timing};
 pub use trace;

@@ -17,9 +17,10 @@ pub struct Module {
 
 impl Module {
     /// Places a program on a device.
-    pub fn load(device: &Device, image: Image) -> Result<Module, Problems> {
+    pub fn load(device: &Device, image: impl Into<Arc<Image>>) -> Result<Module, Problems> {
+        let image = image.into();
         let name = image.name.clone();
-        match simt::Program::load(Arc::new(image), device.memory(), &|_| None) {
+        match simt::Program::load(image, device.memory(), &|_| None) {
             Ok(program) => Ok(Module { program }),
             Err(e) => Err(Problem::new(format!("cannot load {name}: {e}")).into()),
         }
@@ -61,9 +62,39 @@ impl Module {
         let function = self.function(entry)?;
         limits::check_shape(function, &dim).map_err(LaunchError::Refused)?;
         let params = limits::parameters(function, args).map_err(LaunchError::Refused)?;
-        let shape = simt::Shape { dynamic_shared: dim.shared_bytes, ..simt::Shape::new(dim.grid, dim.block) };
+        self.run(device, entry, dim, &params, options)
+    }
+
+    /// As [`Module::launch`], with the arguments as the kernel's parameter block has them.
+    pub fn launch_packed(
+        &self,
+        device: &Device,
+        entry: &str,
+        dim: Dim,
+        params: &[u8],
+        options: &LaunchOptions<'_>,
+    ) -> Result<LaunchStats, LaunchError> {
+        let function = self.entry(entry).ok_or_else(|| LaunchError::Refused(self.no_such_entry(entry)))?;
+        limits::check_shape(function, &dim).map_err(LaunchError::Refused)?;
+        self.run(device, entry, dim, params, options)
+    }
+
+    /// Runs a kernel whose shape is checked.
+    fn run(
+        &self,
+        device: &Device,
+        entry: &str,
+        dim: Dim,
+        params: &[u8],
+        options: &LaunchOptions<'_>,
+    ) -> Result<LaunchStats, LaunchError> {
+        let shape = simt::Shape {
+            dynamic_shared: dim.shared_bytes,
+            workspace: options.workspace,
+            ..simt::Shape::new(dim.grid, dim.block)
+        };
         if let Some(timing) = &options.timing {
-            return self.launch_timed(device, entry, &shape, &params, options, timing);
+            return self.launch_timed(device, entry, &shape, params, options, timing);
         }
         self.run_functional(device, entry, &shape, &params, None, options)
     }

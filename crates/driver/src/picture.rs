@@ -1,10 +1,11 @@
 //! Buffers as pictures: a palette maps numbers to colours, and the picture is written as a PNG.
 
 use crate::element::Element;
+use serde::{Deserialize, Serialize};
 use std::io::Write;
 
 /// How numbers become colours.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Palette {
     /// Black to white.
     Gray,
@@ -61,7 +62,7 @@ impl Palette {
 }
 
 /// What a buffer is drawn as.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Picture {
     pub width: u32,
     pub height: u32,

@@ -1,11 +1,12 @@
 //! What is wrong with an input, as a value: message, file, place and what to do about it. Whoever shows it chooses how.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// A text that problems point into.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     /// Path as the user gave it.
     pub name: String,

@@ -139,9 +139,14 @@ impl<'a> Capture<'a> {
         options: &LaunchOptions<'_>,
     ) -> Result<LaunchStats, LaunchError> {
         let stats = module.launch(self.device, entry, dim, args, options)?;
+        self.note_launch(module, entry, dim, args);
+        Ok(stats)
+    }
+
+    /// A launch that was done elsewhere, and that replays do too.
+    pub fn note_launch(&mut self, module: &'a Module, entry: &str, dim: Dim, args: &[&[u8]]) {
         let args = args.iter().map(|a| a.to_vec()).collect();
         self.calls.push(Call::Launch { module, entry: entry.to_owned(), dim, args });
-        Ok(stats)
     }
 
     /// Does everything again from the start; what its launches did.

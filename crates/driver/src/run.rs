@@ -54,26 +54,38 @@ impl<'f> Session<'f> {
         let memory = |e: MemoryError| Problems::from(Problem::new(e.to_string()));
         let device = Device::new().map_err(memory)?;
         let mut programs: Vec<(PathBuf, Source, Module)> = Vec::new();
-        let mut program_of = Vec::new();
         for launch in &file.launches {
-            let known = programs.iter().position(|(path, _, _)| *path == launch.program);
-            let n = match known {
-                Some(n) => n,
-                None => {
-                    let source = read_program(&launch.program).map_err(|mut problems| {
-                        for p in problems.0.iter_mut().filter(|p| p.place.is_none()) {
-                            p.place = Some((file.source.clone(), launch.program_span.clone()));
-                            p.help = Some("paths are relative to the launch file".into());
-                        }
-                        problems
-                    })?;
-                    let module = Module::load(&device, compile(&source, options)?)?;
-                    programs.push((launch.program.clone(), source, module));
-                    programs.len() - 1
+            if programs.iter().any(|(path, _, _)| *path == launch.program) {
+                continue;
+            }
+            let source = read_program(&launch.program).map_err(|mut problems| {
+                for p in problems.0.iter_mut().filter(|p| p.place.is_none()) {
+                    p.place = Some((file.source.clone(), launch.program_span.clone()));
+                    p.help = Some("paths are relative to the launch file".into());
                 }
-            };
-            program_of.push(n);
+                problems
+            })?;
+            let module = Module::load(&device, compile(&source, options)?)?;
+            programs.push((launch.program.clone(), source, module));
         }
+        let session = Session::of_programs(file, device, programs)?;
+        session.fill().map_err(memory)?;
+        Ok(session)
+    }
+
+    /// Makes the buffers, all zeros.
+    pub(crate) fn of_programs(
+        file: &'f LaunchFile,
+        device: Device,
+        programs: Vec<(PathBuf, Source, Module)>,
+    ) -> Result<Session<'f>, Problems> {
+        let place = |launch: &Launch| {
+            let found = programs.iter().position(|(path, _, _)| *path == launch.program);
+            found.ok_or_else(|| {
+                Problems::from(Problem::new(format!("there is no program {}", launch.program.display())))
+            })
+        };
+        let program_of = file.launches.iter().map(place).collect::<Result<_, _>>()?;
         let mut addresses = Vec::new();
         for buffer in &file.buffers {
             let address = device.alloc(buffer.count * buffer.element.size() as u64).map_err(|e| {
@@ -85,9 +97,7 @@ impl<'f> Session<'f> {
             })?;
             addresses.push(address);
         }
-        let session = Session { file, device, programs, program_of, addresses };
-        session.fill().map_err(memory)?;
-        Ok(session)
+        Ok(Session { file, device, programs, program_of, addresses })
     }
 
     /// Gives every buffer its contents from before the first launch.
@@ -106,6 +116,14 @@ impl<'f> Session<'f> {
             }
         }
         Ok(())
+    }
+
+    pub(crate) fn file(&self) -> &'f LaunchFile {
+        self.file
+    }
+
+    pub(crate) fn programs(&self) -> impl Iterator<Item = &(PathBuf, Source, Module)> {
+        self.programs.iter()
     }
 
     pub fn device(&self) -> &Device {
@@ -212,6 +230,15 @@ impl<'f> Session<'f> {
         options: &LaunchOptions<'_>,
     ) -> Result<LaunchStats, RunError> {
         self.launch_by(number, |module, entry, dim, args| capture.launch(module, entry, dim, args, options))
+    }
+
+    /// A launch of the file that ended before the capture went on: part of it all the same.
+    pub fn note_captured<'s>(&'s self, capture: &mut Capture<'s>, number: usize) -> Result<(), RunError> {
+        let note = |module, entry: &str, dim, args: &[&[u8]]| {
+            capture.note_launch(module, entry, dim, args);
+            Ok(LaunchStats::default())
+        };
+        self.launch_by(number, note).map(|_| ())
     }
 
     fn launch_by<'s, T>(

@@ -5,17 +5,18 @@ use crate::launch::{FaultReport, LaunchError, LaunchOptions, LaunchStats};
 use crate::limits::{Part, Refusal};
 use crate::module::Module;
 use crate::streams::{Preempting, Streams};
-use machine::ppu::{Ppu, RunOptions, Stopped};
+use machine::ppu::{Checkpoints, Ppu, RunOptions, Stopped};
 use machine::report::Shape;
 use machine::sm::trace_cell::{RegisterError, Settings, registers};
 use machine::{Config, Report};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use trace::record::Form;
 
 /// What trace cells collect of a launch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sampling {
     /// What the registers of the cells are set to; the event buffer is the driver's.
     pub settings: Settings,
@@ -33,7 +34,7 @@ impl Default for Sampling {
 }
 
 /// What trace cells collected: records as they lay in the event buffer.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Sampled {
     pub form: Form,
     pub bytes: Vec<u8>,
@@ -56,12 +57,25 @@ pub struct Timing<'a> {
     pub cycles: Option<&'a AtomicU64>,
     /// Cycles between samples of how evenly the warps of CTAs progress; none are made where `None`.
     pub progress: Option<u64>,
+    /// Hands over the machine's state every so often; cycles and results stay the same.
+    pub checkpoints: Option<Checkpoints<'a>>,
+    /// Goes on with the launch from a state that was handed over; memory is as it was then, and so are the other options.
+    pub resume: Option<&'a [u8]>,
 }
 
 impl<'a> Timing<'a> {
     /// Cycles on a machine with warm caches, and nothing beyond them.
     pub fn new(config: &'a Config) -> Timing<'a> {
-        Timing { config, cold: false, detail: false, sampling: None, cycles: None, progress: None }
+        Timing {
+            config,
+            cold: false,
+            detail: false,
+            sampling: None,
+            cycles: None,
+            progress: None,
+            checkpoints: None,
+            resume: None,
+        }
     }
 }
 
@@ -126,12 +140,8 @@ impl Machine {
 }
 
 /// Turns the trace cells off, and takes what they left in the event buffer.
-fn collect(
-    ppu: &mut Ppu,
-    device: &Device,
-    sampling: &Sampling,
-    buffer: u64,
-) -> Result<Sampled, simt::MemoryError> {
+fn collect(ppu: &mut Ppu, device: &Device, sampling: &Sampling) -> Result<Sampled, simt::MemoryError> {
+    let buffer = ppu.trace_registers().wide(registers::BUFFER);
     // The control register can always be cleared.
     let _ = ppu.write_trace_register(registers::CONTROL, 0);
     let (records, lost) =
@@ -182,16 +192,18 @@ impl Module {
             record_choices: false,
             print: options.print,
             detail: timing.detail,
+            checkpoints: timing.checkpoints,
+            resume: timing.resume,
         };
         let mut machine = device.machine();
         let mut ppu = machine.ppu(timing.config);
-        if timing.cold {
+        let no_room = |e: simt::MemoryError| LaunchError::Engine(format!("no event buffer: {e}"));
+        if timing.cold && timing.resume.is_none() {
             ppu.flush();
         }
-        let no_room = |e: simt::MemoryError| LaunchError::Engine(format!("no event buffer: {e}"));
-        let buffer = timing.sampling.map(|s| device.memory().alloc_top(s.buffer_bytes)).transpose();
-        let buffer = buffer.map_err(no_room)?;
-        if let (Some(sampling), Some(buffer)) = (timing.sampling, buffer) {
+        // A launch that goes on has its buffer, and the registers of the cells name it.
+        if let Some(sampling) = timing.sampling.filter(|_| timing.resume.is_none()) {
+            let buffer = device.memory().alloc_top(sampling.buffer_bytes).map_err(no_room)?;
             let settings =
                 Settings { buffer, buffer_bytes: sampling.buffer_bytes, ..sampling.settings.clone() };
             for (offset, value) in settings.words() {
@@ -200,12 +212,8 @@ impl Module {
             }
         }
         let outcome = ppu.launch(&launch, device.memory(), &run);
-        let sampled = match (timing.sampling, buffer) {
-            (Some(sampling), Some(buffer)) => {
-                Some(Box::new(collect(&mut ppu, device, sampling, buffer).map_err(no_room)?))
-            }
-            _ => None,
-        };
+        let sampled = timing.sampling.map(|sampling| collect(&mut ppu, device, sampling)).transpose();
+        let sampled = sampled.map_err(no_room)?.map(Box::new);
         match outcome {
             Ok(timed) => {
                 machine.ppu = Some(ppu);
@@ -267,6 +275,7 @@ impl Module {
                 message: format!("the machine cannot run kernel {entry}: {message}"),
                 help: "use smaller CTAs or another configuration".into(),
             }),
+            Stopped::Checkpoint(why) => LaunchError::Checkpoint { kernel, why },
             Stopped::Stuck(why) => {
                 LaunchError::Engine(format!("kernel {entry}: nothing can go on any more: {why}"))
             }

@@ -26,9 +26,9 @@ fn a_launch_is_read() {
     assert_eq!((file.buffers[1].element, file.buffers[1].count), (Element::U8, 2));
     assert!(file.buffers[0].out.is_some() && file.buffers[1].out.is_none());
     let args: Vec<&Arg> = launch.args.iter().map(|(a, _)| a).collect();
-    assert_eq!(args[1], &Arg::Value { what: "f16", bytes: vec![0, 0x3c] });
+    assert_eq!(args[1], &Arg::Value { what: "f16".into(), bytes: vec![0, 0x3c] });
     assert_eq!((args[0], args[2], args[3]), (&Arg::Buffer(0), &Arg::Buffer(1), &Arg::Buffer(0)));
-    assert_eq!(args[5], &Arg::Value { what: "u64", bytes: vec![0xff; 8] });
+    assert_eq!(args[5], &Arg::Value { what: "u64".into(), bytes: vec![0xff; 8] });
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use driver::streams::{Insertion, Mode, Synchronized};
 use driver::{
-    CompileOptions, Config, Device, Dim, LaunchError, LaunchOptions, Module, Preempting, Source, Streams, Timing,
-    compile,
+    CompileOptions, Config, Device, Dim, LaunchError, LaunchOptions, Module, Preempting, Source, Streams,
+    Timing, compile,
 };
 
 const PTX: &[u8] = include_bytes!("data/tasks.ptx");
@@ -117,8 +117,8 @@ fn a_stopped_program_gives_the_same_results() {
             let back = timeline.moves.iter().filter(|m| m.is_restored).count();
             assert_eq!(2 * back, timeline.moves.len(), "{name}");
             for m in &timeline.moves {
-                let moves_local = name.starts_with("local")
-                    && (mode == Mode::Copy || (m.is_first && !m.is_restored));
+                let moves_local =
+                    name.starts_with("local") && (mode == Mode::Copy || (m.is_first && !m.is_restored));
                 assert_eq!(m.local_bytes > 0, moves_local, "{name} {mode:?} {m:?}");
                 assert!(m.state_bytes > 0 && m.until > m.from);
             }
@@ -217,7 +217,13 @@ fn streams_that_wait_for_ever_are_refused() {
     assert!(error.to_string().contains("waits for an event that never happens"), "{error}");
 }
 
-fn single(kernel: &str, threads: u32, args: &[&[u8]], bench: &Bench, options: &LaunchOptions<'_>) -> Result<Synchronized, LaunchError> {
+fn single(
+    kernel: &str,
+    threads: u32,
+    args: &[&[u8]],
+    bench: &Bench,
+    options: &LaunchOptions<'_>,
+) -> Result<Synchronized, LaunchError> {
     let mut streams = Streams::new(&bench.device);
     let stream = streams.stream(0);
     streams.launch(stream, &bench.module, kernel, dim(1, threads), args)?;
@@ -358,7 +364,8 @@ fn results_and_cycles_do_not_depend_on_host_threads() {
         streams.launch(a, &bench.module, "local128", dim(300, 64), &[&x, &n]).expect("can run");
         streams.launch(b, &bench.module, "spin", dim(100, 64), &[&y, &n]).expect("can run");
         let options = LaunchOptions { threads, ..timed(&config) };
-        let preempting = Preempting { stops: vec![15_000], time_slice: Some(20_000), ..Preempting::default() };
+        let preempting =
+            Preempting { stops: vec![15_000], time_slice: Some(20_000), ..Preempting::default() };
         let done = streams.synchronize(&options, &preempting).unwrap_or_else(|e| panic!("{e}"));
         let t = done.timeline.expect("timed");
         (bench.words(out, 300 * 64), t.cycles, t.moves, t.launches)

@@ -21,6 +21,7 @@ pub mod compact;
 pub mod dominators;
 pub mod entity;
 pub mod function;
+pub mod link;
 pub mod module;
 pub mod op;
 pub mod print;
@@ -34,6 +35,7 @@ pub use entity::{Block, FuncId, GlobalId, InstId, LocId, SlotId, Value, Var};
 pub use function::{
     BlockCall, BlockData, Function, FunctionKind, Guard, InstData, Launch, StackSlot, Terminator, ValueDef,
 };
+pub use link::{LinkError, link};
 pub use module::{
     FileId, Global, GlobalSpace, InitPiece, Linkage, Location, Module, Param, SourceLine, SymbolRef,
 };

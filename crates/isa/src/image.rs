@@ -242,7 +242,7 @@ impl Image {
         };
         let body =
             postcard::to_allocvec(&body).map_err(|e| ImageError(format!("cannot write the image: {e}")))?;
-        let mut out = Vec::with_capacity(body.len() + 20);
+        let mut out = Vec::with_capacity(body.len() + Image::HEADER);
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&VERSION.to_le_bytes());
         out.extend_from_slice(&(body.len() as u64).to_le_bytes());
@@ -256,12 +256,24 @@ impl Image {
         bytes.starts_with(MAGIC)
     }
 
+    /// What an image file starts with.
+    pub const MAGIC: &[u8; 4] = MAGIC;
+    /// Bytes that come before the body of an image file.
+    pub const HEADER: usize = 20;
+
+    /// Bytes of the whole file whose header this is.
+    pub fn length_of(header: &[u8; Image::HEADER]) -> Option<usize> {
+        let body = u64::from_le_bytes(header[8..16].try_into().ok()?);
+        let whole = usize::try_from(body).ok()?.checked_add(Image::HEADER);
+        whole.filter(|_| Image::is_image(header))
+    }
+
     pub fn from_bytes(bytes: &[u8]) -> Result<Image, ImageError> {
         let fail = |m: &str| Err(ImageError(m.to_string()));
         if !Image::is_image(bytes) {
             return fail("not a Warploom image: it does not start with WLIM");
         }
-        if bytes.len() < 20 {
+        if bytes.len() < Image::HEADER {
             return fail("the image is cut off in its header");
         }
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
@@ -271,7 +283,7 @@ impl Image {
                 word(4)
             )));
         }
-        let body = &bytes[20..];
+        let body = &bytes[Image::HEADER..];
         if u64::from(word(8)) | u64::from(word(12)) << 32 != body.len() as u64 {
             return fail("the image is cut off or has bytes behind its end");
         }

@@ -1,5 +1,9 @@
 //! A whole processor: SMs that run on their own between exchange points, and all that is between them.
 
+mod checkpoint;
+
+pub use checkpoint::{Checkpoints, Moment, layout};
+
 use crate::Config;
 use crate::command::Command;
 use crate::counters::Counters;
@@ -18,6 +22,7 @@ use crate::stall::{STALLS, StallCycles};
 use crate::tasks::{Allocate, Batch, BatchTimed, Tasks, preferred_split, task_of};
 use crate::units::{Cycle, SmId};
 use crate::workers::Workers;
+use checkpoint::{Begun, Kept, Reached};
 use isa::image::Image;
 use simt::{Launch, Memory, Whereabouts};
 use std::collections::BTreeMap;
@@ -58,6 +63,11 @@ pub struct RunOptions<'a> {
     pub print: Option<&'a (dyn Fn(&[u8]) + Sync)>,
     /// Keeps what a profile shows; cycles and results stay the same.
     pub detail: bool,
+    /// Hands over the state every so often; cycles and results stay the same.
+    pub checkpoints: Option<Checkpoints<'a>>,
+    /// Goes on with a launch from the state that [`Moment::bytes`] gave. The configuration, the launch, the memory and the
+    /// other options are those of then.
+    pub resume: Option<&'a [u8]>,
 }
 
 /// What a launch did.
@@ -89,6 +99,8 @@ pub enum Stopped {
     Refused(String),
     /// Nothing can happen any more; what the warps wait for, in words.
     Stuck(String),
+    /// The state could not be kept, or one that was kept is not that of this launch; why.
+    Checkpoint(String),
 }
 
 /// An SM at work.
@@ -120,6 +132,8 @@ pub struct Ppu {
     /// What tells the programs apart that ran here; each has its own place in memory.
     programs: Vec<u64>,
     trace_registers: Registers,
+    /// The cycle of the last checkpoint.
+    checkpointed: Cycle,
 }
 
 impl Ppu {
@@ -134,6 +148,7 @@ impl Ppu {
             launches: 0,
             programs: Vec::new(),
             trace_registers: Registers::default(),
+            checkpointed: Cycle(0),
             config: Arc::new(config),
         }
     }
@@ -194,8 +209,11 @@ impl Ppu {
         let function = launch.kernel().function();
         let image = launch.program().image();
         let code = Code::new(image, function.registers, &self.config.sm);
+        let resumed = options.resume.map(|bytes| self.resume(bytes)).transpose()?;
+        if resumed.is_none() {
+            self.launches += 1;
+        }
         let code_base = self.place(image);
-        self.launches += 1;
         let contexts = Arc::new(vec![Context {
             launch: launch.clone(),
             memory,
@@ -209,36 +227,51 @@ impl Ppu {
         let occupancy = Occupancy::new(&self.config.sm, &task, 0);
         let split = preferred_split(&self.config, &task);
         let shared_split = Occupancy::new(&self.config.sm, &task, split).shared_split;
-        let start = self.now.later(self.next_submit);
-        self.next_submit = start + u64::from(self.config.host.submit_interval);
-        self.memory.reset_counters();
-        // The driver has just written both: the code is in the second-level cache, and the launch carries its
-        // constant bank. (Kernels show no DRAM reads for them, and first constants cost no more than the GPC's cache.)
-        self.memory.host_write(code_base, image.code.len() as u64 * INSTRUCTION_BYTES);
-        let bank = u64::from(isa::abi::launch::PARAMS) + u64::from(function.param_bytes);
-        self.memory.preload_constants(CONSTANT_BASE, bank);
         let settings = self.trace_registers.settings();
-        let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.sms.len());
         let program = Arc::new(Program::new(image, self.config.sm.scheduler.grants.accesses));
         let begin = Begin::new([&contexts[0].code].into_iter(), CONSTANT_BASE, shared_split);
-        for mut sm in self.sms.drain(..) {
-            sm.record_choices(options.record_choices);
-            sm.watch_progress(options.progress, start);
-            sm.set_program(&program);
-            sm.begin_launch(&begin);
-            sm.watcher = observe::watcher(&sm, &contexts[0], start, settings.as_ref(), options.detail);
-            parts.push(Part {
-                sm,
-                work: Work::new(contexts.clone()),
-                requests: Vec::new(),
-                answers: Vec::new(),
-            });
-        }
-        let sms = parts.len();
-        let mut words = Vec::new();
-        Command::SetSharedSplit { bytes: split }.encode(&mut words);
-        Command::Launch(task).encode(&mut words);
-        let submitted = self.front.submit(start, &words);
+        let mut submitted = Ok(());
+        let (parts, begun) = match resumed {
+            Some(mut resumed) => {
+                self.sms.iter_mut().for_each(|sm| sm.set_program(&program));
+                (resumed.parts(self.sms.drain(..), &contexts)?, resumed)
+            }
+            None => {
+                let start = self.now.later(self.next_submit);
+                self.next_submit = start + u64::from(self.config.host.submit_interval);
+                self.memory.reset_counters();
+                // The driver has just written both: the code is in the second-level cache, and the launch carries its
+                // constant bank. (Kernels show no DRAM reads for them, and first constants cost no more than the GPC's
+                // cache.)
+                self.memory.host_write(code_base, image.code.len() as u64 * INSTRUCTION_BYTES);
+                let bank = u64::from(isa::abi::launch::PARAMS) + u64::from(function.param_bytes);
+                self.memory.preload_constants(CONSTANT_BASE, bank);
+                let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.sms.len());
+                for mut sm in self.sms.drain(..) {
+                    sm.record_choices(options.record_choices);
+                    sm.watch_progress(options.progress, start);
+                    sm.set_program(&program);
+                    sm.begin_launch(&begin);
+                    sm.watcher =
+                        observe::watcher(&sm, &contexts[0], start, settings.as_ref(), options.detail);
+                    parts.push(Part {
+                        sm,
+                        work: Work::new(contexts.clone()),
+                        requests: Vec::new(),
+                        answers: Vec::new(),
+                    });
+                }
+                let mut words = Vec::new();
+                Command::SetSharedSplit { bytes: split }.encode(&mut words);
+                Command::Launch(task).encode(&mut words);
+                submitted = self.front.submit(start, &words);
+                let traffic = options.detail.then(|| Traffic::new(start));
+                let begun = Begun::new(start, self.config.quantum, parts.len(), traffic);
+                (parts, begun)
+            }
+        };
+        let start = begun.reached.start;
+        let kept = self.kept();
         let mut run = Run {
             config: &self.config,
             memory: &mut self.memory,
@@ -246,17 +279,19 @@ impl Ppu {
             device: memory,
             options,
             parts,
-            is_active: vec![false; sms],
-            outboxes: vec![Vec::new(); sms],
-            inboxes: vec![Vec::new(); sms],
-            ends: Vec::new(),
+            is_active: begun.is_active,
+            outboxes: begun.outboxes,
+            inboxes: begun.inboxes,
+            ends: begun.ends,
             starts: Vec::new(),
-            printed: BTreeMap::new(),
-            traffic: options.detail.then(|| Traffic::new(start)),
+            printed: begun.printed,
+            traffic: begun.traffic,
+            kept,
+            checkpointed: &mut self.checkpointed,
             tasks: None,
         };
         let outcome = match submitted {
-            Ok(()) => Workers::with(options.threads.max(1), |workers| run.finish(workers, start)),
+            Ok(()) => Workers::with(options.threads.max(1), |workers| run.finish(workers, begun.reached)),
             Err(full) => Err(Stopped::Refused(full.to_string())),
         };
         let mut timed = Timed {
@@ -341,8 +376,9 @@ impl Ppu {
             let work = Work::new(tasks.contexts.clone());
             parts.push(Part { sm, work, requests: Vec::new(), answers: Vec::new() });
         }
-        let sms = parts.len();
-        let begun = tasks.begin(&mut self.front, &config, memory);
+        let ready = tasks.begin(&mut self.front, &config, memory);
+        let begun = Begun::new(start, config.quantum, parts.len(), None);
+        let kept = self.kept();
         let mut run = Run {
             config: &config,
             memory: &mut self.memory,
@@ -350,17 +386,20 @@ impl Ppu {
             device: memory,
             options,
             parts,
-            is_active: vec![false; sms],
-            outboxes: vec![Vec::new(); sms],
-            inboxes: vec![Vec::new(); sms],
-            ends: Vec::new(),
+            is_active: begun.is_active,
+            outboxes: begun.outboxes,
+            inboxes: begun.inboxes,
+            ends: begun.ends,
             starts: Vec::new(),
-            printed: BTreeMap::new(),
-            traffic: None,
+            printed: begun.printed,
+            traffic: begun.traffic,
+            kept,
+            checkpointed: &mut self.checkpointed,
             tasks: Some(tasks),
         };
         let threads = options.threads.max(1);
-        let outcome = begun.and_then(|()| Workers::with(threads, |workers| run.finish(workers, start)));
+        let outcome =
+            ready.and_then(|()| Workers::with(threads, |workers| run.finish(workers, begun.reached)));
         if let Some(print) = options.print {
             run.printed.values().for_each(|text| print(text));
         }
@@ -411,39 +450,51 @@ struct Run<'l, 'p> {
     traffic: Option<Traffic>,
     /// Where more than one launch runs.
     tasks: Option<Tasks<'l, 'p>>,
+    /// For checkpoints: what the processor keeps from launch to launch, and the cycle of the last one.
+    kept: Kept,
+    checkpointed: &'p mut Cycle,
 }
 
 impl<'l> Run<'l, '_> {
     /// Runs from exchange point to exchange point; the cycle at which the launch has ended.
-    fn finish(&mut self, workers: &Workers, start: Cycle) -> Result<Cycle, Stopped> {
+    fn finish(&mut self, workers: &Workers, mut reached: Reached) -> Result<Cycle, Stopped> {
         let quantum = u64::from(self.config.quantum.max(1));
-        let mut until = Cycle((start.0 / quantum + 1) * quantum);
-        // The launch can have ended while answers to its stores are still on their way.
-        let mut finished = None;
+        if self.options.resume.is_some() {
+            self.count_again(&reached);
+            reached.until = self.next_point(quantum, reached.until)?;
+        }
         loop {
+            let until = reached.until;
             self.run_sms(workers, until);
             self.exchange(workers, until)?;
-            match &mut self.tasks {
-                None => finished = self.front.finished().last().map(|&(_, at)| at).or(finished),
+            // The launch can have ended while answers to its stores are still on their way.
+            let finished = reached.finished;
+            reached.finished = match &mut self.tasks {
+                None => self.front.finished().last().map(|&(_, at)| at).or(finished),
                 Some(tasks) => {
                     let memory = (&mut *self.memory, self.device);
                     let (parts, active) = (&mut self.parts[..], &mut self.is_active[..]);
                     tasks.serve(until, self.front, parts, active, memory, self.config)?;
-                    finished = tasks.is_over(self.front).then_some(tasks.end);
+                    tasks.is_over(self.front).then_some(tasks.end)
                 }
-            }
-            if let Some(at) = finished
+            };
+            if let Some(at) = reached.finished
                 && self.is_quiet()
             {
                 // What was sent to memory without waiting for it is part of the launch.
                 return Ok(at.later(self.memory.busy_until()));
             }
-            self.watch(until - start)?;
-            // The next exchange point; cycles in which nobody acts are skipped. It is the same one again while SMs
-            // that had to wait for their GPC have not come to it.
-            let next = self.next_event().ok_or_else(|| Stopped::Stuck(self.waiting()))?;
-            until = Cycle((next.0 / quantum + 1) * quantum).later(until);
+            self.watch(until - reached.start)?;
+            self.checkpoint(reached)?;
+            reached.until = self.next_point(quantum, until)?;
         }
+    }
+
+    /// The next exchange point; cycles in which nobody acts are skipped. It is the same one again while SMs that had to
+    /// wait for their GPC have not come to it.
+    fn next_point(&self, quantum: u64, until: Cycle) -> Result<Cycle, Stopped> {
+        let next = self.next_event().ok_or_else(|| Stopped::Stuck(self.waiting()))?;
+        Ok(Cycle((next.0 / quantum + 1) * quantum).later(until))
     }
 
     fn run_sms(&mut self, workers: &Workers, until: Cycle) {

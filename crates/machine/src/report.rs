@@ -12,7 +12,7 @@ use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
 pub use trace::metric::{Metric, Section, Unit};
 
 /// Size of a launch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Shape {
     pub ctas: u64,
     /// Threads of a CTA.

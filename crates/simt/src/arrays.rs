@@ -1,4 +1,5 @@
-//! Arrays longer than those that serde knows, and fields of instructions, in saved states.
+//! How saved states are written where serde has no form of its own, or a slow one: long arrays, bytes, fields of
+//! instructions.
 //!
 //! An array is saved as a list, and a list of another length is refused.
 
@@ -49,5 +50,32 @@ pub mod bits {
 
     pub fn deserialize<'d, D: Deserializer<'d>, F: FieldValue>(from: D) -> Result<F, D::Error> {
         u32::deserialize(from).map(F::from_bits)
+    }
+}
+
+/// Bytes in one piece.
+pub mod bytes {
+    use super::*;
+    use serde::de::Visitor;
+    use std::fmt;
+
+    pub fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_bytes(bytes)
+    }
+
+    pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Vec<u8>, D::Error> {
+        struct Bytes;
+        impl Visitor<'_> for Bytes {
+            type Value = Vec<u8>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("bytes")
+            }
+
+            fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
+                Ok(bytes.to_vec())
+            }
+        }
+        from.deserialize_bytes(Bytes)
     }
 }

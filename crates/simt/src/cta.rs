@@ -92,7 +92,47 @@ pub struct CtaState {
     used: u32,
 }
 
+/// What a CTA's state holds besides what follows from its launch.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Saved {
+    index: [u32; 3],
+    place: Place,
+    live_threads: u32,
+    ended_phases: u64,
+    #[serde(with = "crate::arrays::bytes")]
+    output: Vec<u8>,
+    #[serde(with = "crate::arrays::bytes")]
+    shared: Vec<u8>,
+    barriers: [Barrier; BARRIERS],
+    used: u32,
+}
+
 impl CtaState {
+    pub(crate) fn save(&self) -> Saved {
+        Saved {
+            index: self.index,
+            place: self.place,
+            live_threads: self.live_threads,
+            ended_phases: self.ended_phases,
+            output: self.output.clone(),
+            shared: self.shared().to_vec(),
+            barriers: self.barriers.clone(),
+            used: self.used,
+        }
+    }
+
+    /// Makes it what was saved from one of the same launch; false where that cannot be.
+    pub(crate) fn restore(&mut self, saved: Saved) -> bool {
+        if saved.shared.len() != self.shared_bytes as usize || saved.used >> BARRIERS != 0 {
+            return false;
+        }
+        self.shared.as_mut_slice()[..saved.shared.len()].copy_from_slice(&saved.shared);
+        (self.index, self.place) = (saved.index, saved.place);
+        (self.live_threads, self.ended_phases) = (saved.live_threads, saved.ended_phases);
+        (self.output, self.barriers, self.used) = (saved.output, saved.barriers, saved.used);
+        true
+    }
+
     pub fn new(grid: [u32; 3], block: [u32; 3], shared_bytes: u32, dynamic_shared: u32) -> CtaState {
         CtaState {
             index: [0; 3],

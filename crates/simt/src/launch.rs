@@ -20,11 +20,13 @@ pub struct Shape {
     pub dynamic_shared: u32,
     /// Local bytes of a thread whose calls the compiler could not bound.
     pub stack_bytes: u32,
+    /// What environment registers 1 and 2 hold.
+    pub workspace: u64,
 }
 
 impl Shape {
     pub fn new(grid: [u32; 3], block: [u32; 3]) -> Shape {
-        Shape { grid, block, dynamic_shared: 0, stack_bytes: 64 << 10 }
+        Shape { grid, block, dynamic_shared: 0, stack_bytes: 64 << 10, workspace: 0 }
     }
 }
 
@@ -91,7 +93,7 @@ impl Launch {
             let want = f.param_bytes;
             return fail(format!("{} takes {want} bytes of parameters, {} were given", f.name, params.len()));
         }
-        let bank = launch_bank(shape.grid, shape.block, program.const_base(), params);
+        let bank = launch_bank(shape, program.const_base(), params);
         let banks = program.banks(memory, bank).map_err(|e| LaunchError::Invalid(e.to_string()))?;
         let pool = kernel
             .pool

@@ -62,6 +62,24 @@ impl Local {
         self.rows.wrapping_add(n)
     }
 
+    /// What was written, and zeros around it.
+    pub(crate) fn rows(&self) -> &[Row] {
+        if self.len == 0 {
+            return &[];
+        }
+        // SAFETY: the rows are ours, and borrowed for as long as the slice lives.
+        unsafe { std::slice::from_raw_parts(self.rows, self.len) }
+    }
+
+    /// Makes it hold what another one of this limit held; false where that cannot be.
+    pub(crate) fn restore(&mut self, limit: u32, rows: Vec<Row>) -> bool {
+        // Growing doubles, so there can be twice as many as the limit needs.
+        let fits = rows.len() <= 2 * (limit as usize).div_ceil(4) + 16;
+        (self.limit, self.own) = (limit, rows);
+        self.bind();
+        fits
+    }
+
     /// Whether `size` bytes from `address` on are a thread's own; makes them exist.
     #[inline(always)]
     pub fn reach(&mut self, address: u32, size: u32) -> bool {

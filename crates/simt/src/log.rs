@@ -157,6 +157,24 @@ impl Log {
         self.high == 0
     }
 
+    /// Whether what was read from a file can be a log: atomics stand at multiples of their sizes, and every entry has what
+    /// it names.
+    pub fn is_sound(&self) -> bool {
+        let lanes = |a: &Atomic| self.operands.get(a.first as usize..a.first.checked_add(a.lanes)? as usize);
+        let is_aligned = |a: &Atomic| {
+            let size = u64::from(atomic::size(a.ty));
+            lanes(a).is_some_and(|all| all.iter().all(|o| o.address % size == 0))
+        };
+        let exists = |e: &Entry| match e.is_atomic {
+            true => (e.at as usize) < self.atomics.len(),
+            false => {
+                let words = e.end.checked_sub(e.start).map(|n| n.div_ceil(16));
+                words.is_some_and(|n| n.saturating_add(e.at.into()) <= self.bytes.len() as u64)
+            }
+        };
+        self.done == 0 && self.atomics.iter().all(is_aligned) && self.entries.iter().all(exists)
+    }
+
     /// What is logged from now on happens in this cycle. Cycles do not go back.
     #[inline(always)]
     pub(crate) fn now(&mut self, cycle: u64) {

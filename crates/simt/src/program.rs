@@ -1,6 +1,7 @@
 //! A program in memory: an image whose variables are placed and whose addresses are filled in.
 
 use crate::decode;
+use crate::launch::Shape;
 use crate::level::Isa;
 use crate::memory::{Bounds, Memory, MemoryError};
 use crate::ops::modify::Modified;
@@ -297,15 +298,16 @@ impl Banks {
 }
 
 /// The launch's own bank.
-pub(crate) fn launch_bank(grid: [u32; 3], block: [u32; 3], const_base: u64, params: &[u8]) -> Vec<u8> {
+pub(crate) fn launch_bank(shape: &Shape, const_base: u64, params: &[u8]) -> Vec<u8> {
     let mut bank = vec![0; (launch::PARAMS as usize + params.len()).next_multiple_of(16)];
     let mut put = |at: u16, bytes: &[u8]| bank[at as usize..at as usize + bytes.len()].copy_from_slice(bytes);
     for k in 0..3 {
-        put(launch::NTID + 4 * k as u16, &block[k].to_le_bytes());
-        put(launch::NCTAID + 4 * k as u16, &grid[k].to_le_bytes());
+        put(launch::NTID + 4 * k as u16, &shape.block[k].to_le_bytes());
+        put(launch::NCTAID + 4 * k as u16, &shape.grid[k].to_le_bytes());
     }
     put(launch::STACK, &0u32.to_le_bytes());
     put(launch::CONST_BASE, &const_base.to_le_bytes());
+    put(launch::ENVREG + 4, &shape.workspace.to_le_bytes());
     put(launch::PARAMS, params);
     bank
 }

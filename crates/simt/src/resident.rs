@@ -6,7 +6,7 @@
 
 use crate::access;
 pub use crate::access::{Access, Where};
-use crate::cta::{Child, CtaState};
+use crate::cta::{self, Child, CtaState};
 use crate::fault::Fault;
 use crate::lanes::{FULL, Row};
 use crate::launch::Launch;
@@ -17,7 +17,8 @@ use crate::prefetch::prefetch_all;
 use crate::runner::Whereabouts;
 use crate::special::{Place, Time};
 use crate::uop::{Flow, ROW, Uop};
-use crate::warp::{Env, SLICE, Warp};
+use crate::warp::{self, Env, SLICE, Warp};
+use serde::{Deserialize, Serialize};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -44,6 +45,14 @@ pub struct Resident<'l> {
     bounds: NonNull<[Bounds]>,
     linear: u64,
     locate: access::Locate,
+}
+
+/// A CTA as it is saved; everything else follows from its launch.
+#[derive(Serialize, Deserialize)]
+pub struct Saved {
+    linear: u64,
+    cta: cta::Saved,
+    warps: Vec<warp::Saved>,
 }
 
 // SAFETY: it owns what its pointers point to, and launch and memory are shared between threads.
@@ -108,6 +117,26 @@ impl<'l> Resident<'l> {
         for (n, warp) in self.warps.iter_mut().enumerate() {
             warp.start(&self.launch, n as u32);
         }
+    }
+
+    /// The CTA that is in it, between two instructions. What was logged and not applied is in the SM's [`Log`].
+    pub fn save(&self) -> Saved {
+        let warps = self.warps.iter().map(|w| w.save(&self.launch)).collect();
+        Saved { linear: self.linear, cta: self.cta().save(), warps }
+    }
+
+    /// Room for a CTA, with one in it that was saved from a launch of the same kernel and shape; `None` where what was
+    /// saved cannot be one.
+    pub fn restore(launch: &Arc<Launch>, memory: &'l Memory, saved: Saved) -> Option<Resident<'l>> {
+        let mut r = Resident::new(launch, memory);
+        if saved.linear >= launch.ctas() || saved.warps.len() != r.warps.len() {
+            return None;
+        }
+        r.linear = saved.linear;
+        // SAFETY: owned, and no other reference exists.
+        let is_sound = unsafe { r.cta.as_mut() }.restore(saved.cta)
+            && r.warps.iter_mut().zip(saved.warps).all(|(w, saved)| w.restore(launch, saved));
+        is_sound.then_some(r)
     }
 
     /// The CTA's number in its launch.
@@ -359,6 +388,10 @@ impl<'l> Resident<'l> {
             return false;
         }
         let Some(warp) = self.warps.get_mut(a.warp as usize) else { return false };
+        // A log that was read from a file can name any row.
+        if a.row.saturating_add(atomic::size(a.ty).div_ceil(4) * ROW) > self.launch.kernel.layout.pool {
+            return false;
+        }
         for o in answer.lanes {
             for k in 0..atomic::size(a.ty).div_ceil(4) {
                 // SAFETY: the rows are those of an instruction of this launch, to whose file the lanes are bound.

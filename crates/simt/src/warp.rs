@@ -16,7 +16,7 @@
 use crate::aligned::Aligned;
 use crate::cta::{Arrival, BARRIERS, CtaState, Reduction};
 use crate::fault::{Fault, FaultKind};
-use crate::lanes::{FULL, Lanes};
+use crate::lanes::{FULL, Lanes, Row};
 use crate::launch::Launch;
 use crate::memory::{Bounds, Memory};
 use crate::ops::collective;
@@ -106,6 +106,24 @@ pub struct Warp {
     pub thread_executed: u64,
 }
 
+/// What a warp slot holds besides what follows from its launch.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Saved {
+    /// The rows before those of constants.
+    #[serde(with = "crate::arrays::bytes")]
+    rows: Vec<u8>,
+    preds: [u32; 32],
+    active: u32,
+    live: u32,
+    warp: u32,
+    local: Vec<Row>,
+    pc: u32,
+    splits: Vec<Split>,
+    rotate_at: u64,
+    executed: u64,
+    thread_executed: u64,
+}
+
 // SAFETY: the pointers in `Lanes` are bound anew by every `run`, from references that live as long.
 unsafe impl Send for Warp {}
 
@@ -150,6 +168,56 @@ impl Warp {
         self.pc = launch.kernel.function.start;
         self.splits.clear();
         (self.executed, self.thread_executed, self.rotate_at) = (0, 0, SLICE);
+    }
+
+    /// Between two instructions: everything that the warp is.
+    pub(crate) fn save(&self, launch: &Launch) -> Saved {
+        Saved {
+            rows: self.file.as_slice()[..launch.kernel.layout.pool as usize].to_vec(),
+            preds: self.lanes.preds,
+            active: self.lanes.active,
+            live: self.lanes.live,
+            warp: self.lanes.warp,
+            local: self.lanes.local.rows().to_vec(),
+            pc: self.pc,
+            splits: self.splits.clone(),
+            rotate_at: self.rotate_at,
+            executed: self.executed,
+            thread_executed: self.thread_executed,
+        }
+    }
+
+    /// Makes the slot that of a warp that was saved from one of the same launch; false where that cannot be. Nothing of
+    /// what is saved is trusted that a handler relies on: places in the code, and rows.
+    pub(crate) fn restore(&mut self, launch: &Launch, saved: Saved) -> bool {
+        let code = &launch.kernel.uops;
+        let is_sound = |s: &Split| {
+            // Behind the last instruction there is the guard, which nobody waits at.
+            let Some(u) = code.get(s.pc as usize) else { return false };
+            let is_last = s.pc as usize + 1 == code.len();
+            match s.state {
+                State::Ready => true,
+                State::Converging { since } => !is_last && u.op == Op::Bsync && since <= saved.executed,
+                State::Gathering => !is_last && collective::is_collective(u.op),
+                State::Barrier { .. } => !is_last && u.op == Op::Bar,
+                State::Children => !is_last && u.op == Op::Syscall,
+            }
+        };
+        let pool = launch.kernel.layout.pool as usize;
+        let fits = saved.rows.len() == pool
+            && (saved.pc as usize) < code.len()
+            && saved.splits.iter().all(is_sound)
+            && saved.warp < launch.warps();
+        if !fits || !self.lanes.local.restore(launch.local_bytes, saved.local) {
+            return false;
+        }
+        self.file.as_mut_slice()[..pool].copy_from_slice(&saved.rows);
+        let l = &mut self.lanes;
+        (l.preds, l.active, l.live, l.warp) = (saved.preds, saved.active, saved.live, saved.warp);
+        (l.fault, l.forced) = (None, false);
+        (self.pc, self.splits, self.rotate_at) = (saved.pc, saved.splits, saved.rotate_at);
+        (self.executed, self.thread_executed) = (saved.executed, saved.thread_executed);
+        true
     }
 
     /// Whether lanes have parted, some of them waiting or ready elsewhere.

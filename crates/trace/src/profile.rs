@@ -193,7 +193,7 @@ pub struct Cause {
 }
 
 /// What a machine tells of a launch beyond its cycles by reason.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Detail {
     /// Where the module's code lay.
     pub code_base: u64,

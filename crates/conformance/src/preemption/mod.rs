@@ -105,20 +105,34 @@ fn dim(ctas: u32, threads: u32) -> Dim {
 }
 
 /// Runs a kernel with stops; its result must stay the same.
-fn moves(examples: &Path, config: &Config, kernel: &str, preempting: &Preempting, threads: usize) -> Result<(Timeline, Vec<u8>), String> {
+fn moves(
+    examples: &Path,
+    config: &Config,
+    kernel: &str,
+    preempting: &Preempting,
+    threads: usize,
+) -> Result<(Timeline, Vec<u8>), String> {
     let bench = Bench::new(examples)?;
     let rounds = 400u32.to_le_bytes();
     let mut streams = Streams::new(&bench.device);
     let stream = streams.stream(0);
     let args: [&[u8]; 2] = [&bench.out.to_le_bytes(), &rounds];
-    streams.launch(stream, &bench.module, kernel, dim(config.sms(), THREADS), &args).map_err(|e| e.to_string())?;
+    streams
+        .launch(stream, &bench.module, kernel, dim(config.sms(), THREADS), &args)
+        .map_err(|e| e.to_string())?;
     let options = LaunchOptions { threads, timing: Some(Timing::new(config)), ..LaunchOptions::default() };
     let done = streams.synchronize(&options, preempting).map_err(|e| e.to_string())?;
     Ok((done.timeline.ok_or("not timed")?, bench.result()?))
 }
 
 /// First and repeated suspensions and restorations of one kernel.
-pub fn row(examples: &Path, config: &Config, kilobytes: u32, mode: Mode, threads: usize) -> Result<Row, String> {
+pub fn row(
+    examples: &Path,
+    config: &Config,
+    kilobytes: u32,
+    mode: Mode,
+    threads: usize,
+) -> Result<Row, String> {
     let kernel = KERNELS.iter().find(|(n, _)| *n == kilobytes).map_or("local0", |(_, name)| name);
     let (alone, expected) = moves(examples, config, kernel, &Preempting::default(), threads)?;
     let begun = alone.launches[0].begun;
@@ -132,7 +146,11 @@ pub fn row(examples: &Path, config: &Config, kilobytes: u32, mode: Mode, threads
         let own = |m: &&Moved| m.is_restored == is_restored && m.is_first == is_first;
         Cost::of(timeline.moves.iter().filter(own))
     };
-    Ok(Row { kilobytes, mode, costs: [cost(false, true), cost(false, false), cost(true, true), cost(true, false)] })
+    Ok(Row {
+        kilobytes,
+        mode,
+        costs: [cost(false, true), cost(false, false), cost(true, true), cost(true, false)],
+    })
 }
 
 /// An urgent kernel arrives in a full machine.
@@ -178,8 +196,7 @@ pub fn latency(
 
 /// Runs everything.
 pub fn measure(examples: &Path, config: &Config, threads: usize) -> Result<Measured, String> {
-    let mut measured =
-        Measured { machine: config.name.clone(), rows: Vec::new(), latencies: Vec::new() };
+    let mut measured = Measured { machine: config.name.clone(), rows: Vec::new(), latencies: Vec::new() };
     for (kilobytes, _) in KERNELS {
         for mode in Mode::ALL {
             measured.rows.push(row(examples, config, kilobytes, mode, threads)?);
@@ -224,7 +241,8 @@ pub fn page(measured: &Measured) -> String {
         }
     }
     out += include_str!("middle.md");
-    out += "| local memory a warp | urgent kernel | first CTA | all of it | both kernels | CTAs suspended |\n";
+    out +=
+        "| local memory a warp | urgent kernel | first CTA | all of it | both kernels | CTAs suspended |\n";
     out += "| --- | --- | ---: | ---: | ---: | ---: |\n";
     for l in &measured.latencies {
         let _ = writeln!(

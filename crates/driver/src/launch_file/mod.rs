@@ -11,11 +11,13 @@ use crate::files;
 use crate::init::Init;
 use crate::picture::Picture;
 use crate::problem::{Problems, Source};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// A launch file that was read.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LaunchFile {
     pub source: Source,
     /// The file's name without extension: what results are looked up by.
@@ -25,7 +27,7 @@ pub struct LaunchFile {
 }
 
 /// Memory that launches read and write.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Buffer {
     pub name: String,
     pub element: Element,
@@ -36,7 +38,7 @@ pub struct Buffer {
 }
 
 /// The buffer is a result.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Output {
     /// Name of a `.npy` file to write, besides what `--out` writes.
     pub npy: Option<String>,
@@ -44,7 +46,7 @@ pub struct Output {
 }
 
 /// One kernel launch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Launch {
     /// PTX text or an image.
     pub program: PathBuf,
@@ -64,7 +66,7 @@ pub struct Launch {
 }
 
 /// Where a launch stands among the others of its file.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Order {
     /// What others call it.
     pub name: Option<String>,
@@ -91,12 +93,12 @@ impl Order {
     }
 }
 
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Arg {
     /// Address of a buffer.
     Buffer(usize),
     /// A value's bytes.
-    Value { what: &'static str, bytes: Vec<u8> },
+    Value { what: Cow<'static, str>, bytes: Vec<u8> },
 }
 
 impl LaunchFile {

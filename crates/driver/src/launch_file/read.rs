@@ -258,7 +258,7 @@ impl<'a> Reader<'a> {
                 .filter_map(|i| table.integer("bytes", i, 0..256, expected))
                 .map(|b| b as u8)
                 .collect();
-            return (bytes.len() == items.len()).then_some(Arg::Value { what: "bytes", bytes });
+            return (bytes.len() == items.len()).then_some(Arg::Value { what: "bytes".into(), bytes });
         }
         let types: Vec<&str> = Element::ALL.iter().map(|e| e.name()).collect();
         let mut scalars: Vec<_> =
@@ -287,7 +287,7 @@ impl<'a> Reader<'a> {
         table.allow(&[element.name()]);
         let value = table.value(element.name())?;
         let bits = self.bits(table, element.name(), element, value)?;
-        Some(Arg::Value { what: element.name(), bytes: bits.to_le_bytes()[..element.size()].to_vec() })
+        Some(Arg::Value { what: element.name().into(), bytes: bits.to_le_bytes()[..element.size()].to_vec() })
     }
 
     fn bits(&self, table: &Table<'a>, key: &str, element: Element, value: &Value<'_>) -> Option<u64> {

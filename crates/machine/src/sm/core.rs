@@ -340,6 +340,29 @@ impl Sm {
         }
     }
 
+    /// Takes the place of an SM that was built for the same machine; false where it cannot.
+    pub fn replace(&mut self, other: Sm) -> bool {
+        let is_alike = other.id == self.id && other.size() == self.size() && other.spec == self.spec;
+        // All SMs of a machine share one specification.
+        let spec = self.spec.clone();
+        *self = other;
+        self.spec = spec;
+        is_alike && self.log.is_sound()
+    }
+
+    /// Whether the warps that were read from a file are where warps of these CTAs can be.
+    pub fn is_sound(&self, work: &Work<'_>) -> bool {
+        self.warps.iter().filter(|w| w.state != State::Empty).all(|w| {
+            let Some(cta) = work.ctas.get(usize::from(w.cta)) else { return false };
+            let code = &work.contexts[cta.context].code;
+            usize::from(w.context) == cta.context
+                && usize::from(w.index) < cta.resident.warps()
+                && (w.pc as usize) < code.len()
+                && w.places.len() == code.scoreboard
+                && usize::from(w.sub_core) < self.subs.len()
+        })
+    }
+
     /// Warp slots and sub-cores.
     pub fn size(&self) -> (usize, usize) {
         (self.warps.len(), self.subs.len())

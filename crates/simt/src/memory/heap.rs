@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 const ALIGN: u64 = 16;
 
-#[derive(Clone, Default, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct Heap {
     /// Free ranges: start to length.
     free: BTreeMap<u64, u64>,

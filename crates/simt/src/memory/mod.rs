@@ -9,11 +9,13 @@
 
 mod freed;
 mod heap;
+mod outline;
 mod region;
 mod snapshot;
 
 pub use freed::keep_freed_memory;
 pub use heap::Heap;
+pub use outline::Outline;
 pub use snapshot::Snapshot;
 
 use isa::abi::{GLOBAL_BASE, GLOBAL_END};
@@ -84,7 +86,8 @@ impl Memory {
     /// Memory of at most `limit` bytes.
     pub fn new(limit: u64) -> Result<Memory, MemoryError> {
         let reserve = (GLOBAL_END - GLOBAL_BASE).min(limit.saturating_mul(2).saturating_add(1 << 30));
-        let region = Region::reserve(reserve as usize).map_err(|e| MemoryError::Reserve(e.to_string()))?;
+        let region = Region::reserve(reserve as usize, GLOBAL_BASE as usize)
+            .map_err(|e| MemoryError::Reserve(e.to_string()))?;
         Ok(Memory { region, table: RwLock::new(Vec::new()), heap: Mutex::new(Heap::default()), limit })
     }
 
@@ -111,13 +114,14 @@ impl Memory {
         let bytes = bytes.max(1);
         let align = if bytes >= LARGE { LARGE } else { ALIGN };
         let mut table = self.write_table();
-        if table.iter().map(|b| b.end - b.start).sum::<u64>().saturating_add(bytes) > self.limit {
+        let end_of_region = GLOBAL_BASE + self.region.bytes() as u64;
+        let own = table.iter().filter(|b| b.start < end_of_region);
+        if own.map(|b| b.end - b.start).sum::<u64>().saturating_add(bytes) > self.limit {
             return Err(out());
         }
-        let end_of_region = GLOBAL_BASE + self.region.bytes() as u64;
         let mut free = GLOBAL_BASE;
-        let mut place = table.len();
-        for (n, b) in table.iter().enumerate() {
+        let mut place = table.partition_point(|b| b.start < end_of_region);
+        for (n, b) in table[..place].iter().enumerate() {
             if free.next_multiple_of(align).saturating_add(bytes).saturating_add(GAP) <= b.start {
                 place = n;
                 break;
@@ -137,13 +141,14 @@ impl Memory {
         let out = || MemoryError::OutOfMemory(bytes);
         let mut table = self.write_table();
         let end_of_region = GLOBAL_BASE + self.region.bytes() as u64;
-        let last = table.last().map_or(GLOBAL_BASE, |b| b.end + GAP);
+        let place = table.partition_point(|b| b.start < end_of_region);
+        let last = table[..place].last().map_or(GLOBAL_BASE, |b| b.end + GAP);
         let start = end_of_region.checked_sub(bytes.max(1)).ok_or_else(out)? / LARGE * LARGE;
         if start < last || start < GLOBAL_BASE {
             return Err(out());
         }
         self.region.commit((start - GLOBAL_BASE) as usize, bytes.max(1) as usize).map_err(|_| out())?;
-        table.push(Bounds { start, end: start + bytes.max(1) });
+        table.insert(place, Bounds { start, end: start + bytes.max(1) });
         Ok(start)
     }
 
@@ -153,8 +158,49 @@ impl Memory {
         let n = table
             .binary_search_by_key(&address, |b| b.start)
             .map_err(|_| MemoryError::NotAllocated(address))?;
+        if address >= GLOBAL_BASE + self.region.bytes() as u64 {
+            return Err(MemoryError::NotAllocated(address));
+        }
         let b = table.remove(n);
         self.region.clear((b.start - GLOBAL_BASE) as usize, (b.end - b.start) as usize);
+        Ok(())
+    }
+
+    /// Device addresses are host addresses, so that host and device can share memory. So it is for the first memory of a
+    /// process, unless something else has the addresses.
+    pub fn is_unified(&self) -> bool {
+        self.region.start() as u64 == GLOBAL_BASE
+    }
+
+    /// Lets the device use memory of the host at its own address.
+    ///
+    /// # Safety
+    /// The bytes must be readable and writable until [`Memory::forget`] takes them back.
+    pub unsafe fn share(&self, b: Bounds) -> Result<(), MemoryError> {
+        let len = b.end.wrapping_sub(b.start);
+        let end_of_region = GLOBAL_BASE + self.region.bytes() as u64;
+        let is_outside = b.start < b.end && (b.start >= end_of_region || b.end <= GLOBAL_BASE);
+        let mut table = self.write_table();
+        let n = table.partition_point(|other| other.start < b.start);
+        let is_free =
+            (n == 0 || table[n - 1].end <= b.start) && table.get(n).is_none_or(|next| next.start >= b.end);
+        // Below are the windows of other memory spaces.
+        if !self.is_unified() || !is_outside || !is_free || b.start < GLOBAL_BASE {
+            return Err(MemoryError::OutOfBounds(b.start, len));
+        }
+        table.insert(n, b);
+        Ok(())
+    }
+
+    /// Takes memory of the host back that starts here.
+    pub fn forget(&self, start: u64) -> Result<(), MemoryError> {
+        let mut table = self.write_table();
+        let n = table.binary_search_by_key(&start, |b| b.start);
+        let n = n.map_err(|_| MemoryError::NotAllocated(start))?;
+        if start < GLOBAL_BASE + self.region.bytes() as u64 {
+            return Err(MemoryError::NotAllocated(start));
+        }
+        table.remove(n);
         Ok(())
     }
 
@@ -292,6 +338,27 @@ mod tests {
         m.read(a, &mut bytes).expect("read");
         assert_eq!(bytes, [0, 0, 1, 1, 2, 3, 0, 0, 0, 0]);
         assert!(m.read(u64::MAX, &mut [0; 4]).is_err());
+    }
+
+    #[test]
+    fn host_memory_is_shared_at_its_own_address() {
+        let m = memory();
+        let mut host = vec![1u8; 64];
+        let b = Bounds { start: host.as_ptr() as u64, end: host.as_ptr() as u64 + 64 };
+        // SAFETY: the vector outlives its being shared.
+        let shared = unsafe { m.share(b) };
+        if !m.is_unified() {
+            assert!(shared.is_err());
+            return;
+        }
+        assert_eq!(shared, Ok(()));
+        // SAFETY: refused.
+        assert!(unsafe { m.share(Bounds { start: b.start + 8, end: b.end + 8 }) }.is_err());
+        m.fill(b.start + 4, 4, 9).expect("fill");
+        let a = m.alloc(16).expect("a place of its own");
+        assert!(a < b.start && m.free(b.start).is_err() && m.forget(a).is_err());
+        assert_eq!((m.forget(b.start), m.find(b.start)), (Ok(()), None));
+        assert_eq!(host.drain(3..9).collect::<Vec<_>>(), [1, 9, 9, 9, 9, 1]);
     }
 
     #[test]

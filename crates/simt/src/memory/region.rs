@@ -17,22 +17,31 @@ unsafe impl Sync for Region {}
 
 #[cfg(all(unix, not(miri)))]
 impl Region {
-    /// Reserves `bytes`, or half as often as needed where the host has not as much to give.
-    pub fn reserve(bytes: usize) -> io::Result<Region> {
-        let mut bytes = bytes;
-        loop {
-            // SAFETY: a new private mapping at an address of the system's choice touches nothing that exists.
+    /// Reserves `bytes`, or half as often as needed where the host has not as much to give; at address `wanted` where nothing
+    /// else is there.
+    pub fn reserve(bytes: usize, wanted: usize) -> io::Result<Region> {
+        let map = |at: usize, bytes: usize, flags: libc::c_int| {
+            // SAFETY: a new private mapping that replaces nothing touches nothing that exists.
             let start = unsafe {
                 libc::mmap(
-                    std::ptr::null_mut(),
+                    at as *mut libc::c_void,
                     bytes,
                     libc::PROT_NONE,
-                    libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_NORESERVE,
+                    libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_NORESERVE | flags,
                     -1,
                     0,
                 )
             };
-            if start != libc::MAP_FAILED {
+            (start != libc::MAP_FAILED).then_some(start)
+        };
+        let mut bytes = bytes;
+        loop {
+            // Older systems take the address as a hint and choose another: what they give is as good as any.
+            #[cfg(target_os = "linux")]
+            let found = map(wanted, bytes, libc::MAP_FIXED_NOREPLACE).or_else(|| map(0, bytes, 0));
+            #[cfg(not(target_os = "linux"))]
+            let found = map(wanted, bytes, 0);
+            if let Some(start) = found {
                 return Ok(Region { start: start.cast(), bytes });
             }
             if bytes <= 1 << 30 {
@@ -95,7 +104,7 @@ impl Drop for Region {
 #[cfg(not(all(unix, not(miri))))]
 impl Region {
     /// Without reservations: one zeroed block that the system commits as it is touched.
-    pub fn reserve(bytes: usize) -> io::Result<Region> {
+    pub fn reserve(bytes: usize, _wanted: usize) -> io::Result<Region> {
         let bytes = bytes.min(if cfg!(miri) { 16 << 20 } else { 2 << 30 });
         let owner = crate::aligned::Aligned::zeroed(bytes);
         Ok(Region { start: owner.as_ptr(), bytes, _owner: owner })

@@ -37,7 +37,7 @@ impl Memory {
     }
 
     /// An allocation at given addresses, unless it is there.
-    fn place(&self, b: Bounds) -> Result<(), MemoryError> {
+    pub(super) fn place(&self, b: Bounds) -> Result<(), MemoryError> {
         let mut table = self.write_table();
         let n = table.partition_point(|other| other.start < b.start);
         if table.get(n) == Some(&b) {

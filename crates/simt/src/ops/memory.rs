@@ -724,7 +724,7 @@ bodies! {
             let x = a.get(i);
             let high = (x >> 32) as u32;
             match what {
-                0 => (isa::abi::GLOBAL_BASE..isa::abi::GLOBAL_END).contains(&x) && !bank.holds(x, 1),
+                0 => x >= isa::abi::GLOBAL_BASE && !bank.holds(x, 1),
                 1 => high == SHARED_HIGH,
                 2 => high == LOCAL_HIGH,
                 _ => bank.holds(x, 1),

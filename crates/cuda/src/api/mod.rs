@@ -1,0 +1,18 @@
+//! What the entry points do, a file a family. Parameters are those of the API; see [`crate::table`].
+
+pub mod context;
+pub mod copy;
+pub mod device;
+pub mod event;
+pub mod graph;
+pub mod graph_nodes;
+pub mod launch;
+pub mod library;
+pub mod link;
+pub mod memory;
+pub mod misc;
+pub mod module;
+pub mod occupancy;
+pub mod pointer;
+pub mod pool;
+pub mod stream;

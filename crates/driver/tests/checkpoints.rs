@@ -1,0 +1,328 @@
+//! Checkpoints of a run: whenever it is killed, going on from the last one ends as the run that nobody disturbed.
+
+use driver::checkpoint::Done;
+use driver::checkpoint::storage::{Files, Storage, Target};
+use driver::machine::ppu::{Checkpoints, Moment};
+use driver::machine::sm::trace_cell::{Drain, Event, Settings};
+use driver::{Checkpoint, Keeper, LaunchFile, LaunchOptions, LaunchStats, Sampling, Session, Source, Timing};
+use driver::{CompileOptions, Config};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+const PROGRAM: &str = include_str!("data/checkpoint.ptx");
+
+const LAUNCH: &str = r#"
+ptx = "checkpoint.ptx"
+
+[[launch]]
+entry = "busy"
+grid = [5, 1, 1]
+block = [128, 1, 1]
+arg = [
+    { name = "data", buffer = "u32", count = 640, init = { randint = [0, 1000000], seed = 1 }, out = true },
+    { name = "counts", buffer = "u32", count = 128, out = true },
+    { u32 = 3 },
+]
+
+[[launch]]
+entry = "sum"
+grid = [5, 1, 1]
+block = [128, 1, 1]
+arg = [{ use = "data" }, { name = "total", buffer = "u32", count = 1, out = true }]
+
+[[launch]]
+entry = "busy"
+grid = [3, 1, 1]
+block = [96, 1, 1]
+arg = [{ use = "data" }, { use = "counts" }, { u32 = 2 }]
+"#;
+
+/// A folder of a test's own.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("warploom-checkpoints-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder");
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Files that stop working at a call, in the middle of it where it is a write: for the files, that is the program's end.
+#[derive(Clone)]
+struct Mortal {
+    calls: Arc<AtomicU64>,
+    last: u64,
+}
+
+struct MortalFile(Mortal, std::fs::File);
+
+impl Mortal {
+    fn new(last: u64) -> Mortal {
+        Mortal { calls: Arc::default(), last }
+    }
+
+    fn call<T>(&self, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        if self.calls.fetch_add(1, Ordering::Relaxed) < self.last {
+            act()
+        } else {
+            Err(io::Error::other(KILLED))
+        }
+    }
+}
+
+const KILLED: &str = "killed";
+
+impl Write for MortalFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let whole = self.0.call(|| self.1.write_all(bytes).map(|()| bytes.len()));
+        if whole.is_err() && self.0.calls.load(Ordering::Relaxed) == self.0.last + 1 {
+            self.1.write_all(&bytes[..bytes.len() / 2])?;
+        }
+        whole
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.call(|| self.1.flush())
+    }
+}
+
+impl Target for MortalFile {
+    fn sync(&mut self) -> io::Result<()> {
+        self.0.call(|| self.1.sync())
+    }
+}
+
+impl Storage for Mortal {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn Target>> {
+        let file = self.call(|| std::fs::File::create(path))?;
+        Ok(Box::new(MortalFile(self.clone(), file)))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.call(|| std::fs::rename(from, to))
+    }
+
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        self.call(|| Files.sync_folder(folder))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.call(|| std::fs::remove_file(path))
+    }
+}
+
+/// How a run is made.
+struct Way {
+    config: Config,
+    detail: bool,
+    sampling: Option<Sampling>,
+    progress: Option<u64>,
+    threads: usize,
+    every: u64,
+}
+
+impl Way {
+    fn new(config: &str) -> Way {
+        let config = driver::config::load(config).expect("a configuration");
+        Way { config, detail: false, sampling: None, progress: None, threads: 1, every: 500 }
+    }
+
+    fn timing(&self) -> Timing<'_> {
+        Timing {
+            detail: self.detail,
+            sampling: self.sampling.as_ref(),
+            progress: self.progress,
+            ..Timing::new(&self.config)
+        }
+    }
+}
+
+/// What a run gave.
+#[derive(PartialEq)]
+struct Outcome {
+    launches: Vec<LaunchStats>,
+    printed: String,
+    outputs: Vec<Vec<u8>>,
+}
+
+impl std::fmt::Debug for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let cycles: Vec<_> = self.launches.iter().filter_map(|l| Some(l.report.as_ref()?.cycles)).collect();
+        write!(f, "{cycles:?} {:?}", self.printed)
+    }
+}
+
+/// When a run is killed: at a cycle of the machine, at a call of the file system, or not at all.
+#[derive(Clone, Copy, Debug)]
+enum Death {
+    Cycle(u64),
+    Call(u64),
+    Never,
+    /// Not at all, and there are no checkpoints.
+    Unwatched,
+}
+
+/// Runs a launch file, from its start or from its last checkpoint; nothing when it was killed. And the calls of the file
+/// system that it made.
+fn run(folder: &Path, way: &Way, death: Death) -> (Option<Outcome>, u64) {
+    let path = folder.join("state");
+    let old = path.exists().then(|| Checkpoint::open(&path).expect("a checkpoint that can be read"));
+    let source = Source::new("launch.toml", LAUNCH.as_bytes());
+    let read = || LaunchFile::parse(source, &folder.join("launch.toml")).expect("a launch file");
+    let loaded = old.as_ref().map_or_else(read, |old| old.file().clone());
+    let (session, mut done) = match &old {
+        None => (Session::new(&loaded, &CompileOptions::default()).expect("a session"), Done::default()),
+        Some(old) => {
+            assert_eq!((old.command(), old.every()), (&b"command"[..], way.every));
+            assert_eq!(old.config(), &way.config);
+            let session = Session::reopen(old).expect("a session");
+            session.adopt(old).expect("memory");
+            (session, old.done().clone())
+        }
+    };
+    let (cycle, calls) = match death {
+        Death::Cycle(n) => (n, u64::MAX),
+        Death::Call(n) => (u64::MAX, n),
+        Death::Never | Death::Unwatched => (u64::MAX, u64::MAX),
+    };
+    let storage = Mortal::new(calls);
+    let keeper = Keeper::new(&storage, &path, way.every, &session, &way.timing(), b"command");
+    let Ok(keeper) = keeper else { return (None, storage.calls.load(Ordering::Relaxed)) };
+    // The run can be killed at every exchange point, not only at those with checkpoints.
+    let last = AtomicU64::new(u64::MAX);
+    let first = done.finished.len();
+    for number in first..loaded.launches.len() {
+        let printed = Mutex::new(Vec::new());
+        let print = |text: &[u8]| printed.lock().expect("text").extend_from_slice(text);
+        let keep = |moment: &Moment<'_>| {
+            let now = moment.cycle();
+            if now >= cycle {
+                return Err(KILLED.to_owned());
+            }
+            let before = last.swap(now, Ordering::Relaxed);
+            if before == u64::MAX || now / way.every == before / way.every {
+                return Ok(());
+            }
+            keeper.save(session.device(), &done, 0.0, moment)
+        };
+        let timing = Timing {
+            checkpoints: match death {
+                Death::Unwatched => None,
+                _ => Some(Checkpoints { every: 1, keep: &keep }),
+            },
+            resume: old.as_ref().filter(|_| number == first).map(Checkpoint::machine),
+            ..way.timing()
+        };
+        let options = LaunchOptions {
+            threads: way.threads,
+            print: Some(&print),
+            timing: Some(timing),
+            ..LaunchOptions::default()
+        };
+        match session.launch(number, &options) {
+            Ok(stats) => done.finished.push((stats, 0.0)),
+            Err(error) => {
+                assert!(error.to_string().contains(KILLED), "{error}");
+                return (None, storage.calls.load(Ordering::Relaxed));
+            }
+        }
+        done.printed.extend(printed.into_inner().expect("text"));
+    }
+    let outputs = loaded.outputs().map(|(n, ..)| session.contents(n).expect("an output").1).collect();
+    let launches = done.finished.into_iter().map(|(stats, _)| stats).collect();
+    let printed = String::from_utf8(done.printed).expect("text");
+    (Some(Outcome { launches, printed, outputs }), storage.calls.load(Ordering::Relaxed))
+}
+
+/// A generator of numbers that are the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) % n.max(1)
+    }
+}
+
+/// Runs to the end, killed so many times on the way.
+fn survives(name: &str, way: &Way, seed: u64, kills: u32) {
+    let folder = Folder::new(name);
+    std::fs::write(folder.0.join("checkpoint.ptx"), PROGRAM).expect("a program");
+    let undisturbed = run(&folder.0, way, Death::Unwatched).0.expect("an outcome");
+    let (watched, calls) = run(&folder.0, way, Death::Never);
+    assert_eq!(watched.as_ref(), Some(&undisturbed), "{name}: writing checkpoints changes nothing");
+    let cycles: u64 = undisturbed.launches.iter().filter_map(|l| Some(l.report.as_ref()?.cycles)).sum();
+    assert!(folder.0.join("state").exists(), "{cycles} cycles are long enough for a checkpoint");
+    // Going on from the last checkpoint, with nothing else left.
+    std::fs::remove_file(folder.0.join("checkpoint.ptx")).expect("removed");
+    assert_eq!(
+        run(&folder.0, way, Death::Never).0.as_ref(),
+        Some(&undisturbed),
+        "{name}: the last checkpoint"
+    );
+    std::fs::remove_file(folder.0.join("state")).expect("removed");
+    std::fs::write(folder.0.join("checkpoint.ptx"), PROGRAM).expect("a program");
+    let mut random = Random(seed);
+    for n in 0..kills {
+        let death = if n % 2 == 0 {
+            Death::Cycle(random.below(cycles))
+        } else {
+            Death::Call(random.below(calls / 2))
+        };
+        let (outcome, _) = run(&folder.0, way, death);
+        if let Some(outcome) = outcome {
+            // It had come too far to be killed.
+            assert_eq!(outcome, undisturbed, "{name}: {n} {death:?}");
+        } else if let Death::Cycle(at) = death {
+            // At most one interval is lost, and the way to the exchange point where it ended.
+            let kept = Checkpoint::open(&folder.0.join("state")).map_or(0, |c| c.cycle());
+            assert!(kept + way.every + 2 * u64::from(way.config.quantum) >= at, "{name}: {kept} {at}");
+        }
+    }
+    assert_eq!(run(&folder.0, way, Death::Never).0.as_ref(), Some(&undisturbed), "{name}");
+}
+
+/// Ten ways to run, so that every part of the machine's state is needed by one of them.
+fn ways() -> Vec<(&'static str, Way)> {
+    let scheduled = |policy: &str| {
+        let mut way = Way::new("tiny");
+        driver::config::set_scheduler(&mut way.config, policy).expect("a policy");
+        way
+    };
+    let sampled = |drain: Drain, event: Option<Event>, in_turn: bool| {
+        let settings = Settings { period: 64, drain, event, in_turn, ..Settings::default() };
+        Way { sampling: Some(Sampling { settings, buffer_bytes: 1 << 20 }), ..Way::new("tiny") }
+    };
+    vec![
+        ("plain", Way::new("tiny")),
+        ("profile", Way { detail: true, ..Way::new("tiny") }),
+        ("many SMs", Way { threads: 2, detail: true, ..Way::new("classic") }),
+        ("credit", scheduled("credit")),
+        ("window", scheduled("window+grants")),
+        ("two levels", scheduled("two-level")),
+        ("oldest", Way { progress: Some(100), ..scheduled("oldest") }),
+        ("samples", sampled(Drain::Own, None, true)),
+        ("stored samples", sampled(Drain::LoadStore, None, false)),
+        ("sampled events", sampled(Drain::Stream, Some(Event::Branch), false)),
+    ]
+}
+
+const KILLS: u32 = 5;
+
+#[test]
+fn a_run_that_is_killed_fifty_times_ends_as_if_nothing_had_happened() {
+    let ways = ways();
+    assert_eq!(KILLS as usize * ways.len(), 50);
+    for (n, (name, way)) in ways.iter().enumerate() {
+        survives(name, way, n as u64 + 1, KILLS);
+    }
+}
