@@ -116,11 +116,8 @@ fn totals(moves: &[Moved], is_restored: bool) -> (u64, u64, u64, u64) {
 impl Summary {
     pub fn text(&self) -> String {
         let Some(t) = &self.timeline else { return String::new() };
-        let mut text = format!(
-            "all: {} cycles, simulated in {:.3} s\n",
-            show::thousands(t.cycles),
-            self.seconds
-        );
+        let mut text =
+            format!("all: {} cycles, simulated in {:.3} s\n", show::thousands(t.cycles), self.seconds);
         for l in &t.launches {
             text += &format!(
                 "  {}{}: cycles {} to {}, first CTA at {}, {} CTAs{}\n",
@@ -130,7 +127,11 @@ impl Summary {
                 show::thousands(l.ended),
                 show::thousands(l.begun),
                 show::thousands(l.ctas),
-                if l.suspended > 0 { format!(", {} suspended", show::thousands(l.suspended)) } else { String::new() },
+                if l.suspended > 0 {
+                    format!(", {} suspended", show::thousands(l.suspended))
+                } else {
+                    String::new()
+                },
             );
         }
         for (what, is_restored) in [("suspended", false), ("restored", true)] {

@@ -200,11 +200,8 @@ impl<'f> Session<'f> {
                 }
             };
             order.after.iter().for_each(|&n| streams.wait(stream, events[n]));
-            let insertion = Insertion {
-                priority: order.priority,
-                at_head: order.at_head,
-                at: order.at.unwrap_or(0),
-            };
+            let insertion =
+                Insertion { priority: order.priority, at_head: order.at_head, at: order.at.unwrap_or(0) };
             self.launch_by(number, |module, entry, dim, args| {
                 streams.insert(stream, module, entry, dim, args, insertion)
             })?;
@@ -213,7 +210,9 @@ impl<'f> Session<'f> {
         streams.synchronize(options, preempting).map_err(|error| {
             let kernel = match &error {
                 LaunchError::Fault(report) => Some(&report.kernel),
-                LaunchError::TooManyInstructions { kernel, .. } | LaunchError::Cancelled { kernel, .. } => Some(kernel),
+                LaunchError::TooManyInstructions { kernel, .. } | LaunchError::Cancelled { kernel, .. } => {
+                    Some(kernel)
+                }
                 _ => None,
             };
             let number = self.file.launches.iter().position(|l| Some(&l.entry) == kernel).unwrap_or(0);

@@ -84,7 +84,9 @@ fn a_launch_in_a_stream_gives_what_it_gives_alone() {
         let (found, done) = run(kernel, &timed(&config("tiny")), &Preempting::default());
         assert_eq!(found, expected, "{}", KERNELS[kernel].0);
         let (a, b) = (&functional.launches[0], &done.launches[0]);
-        assert_eq!((a.ctas, a.warp_instructions), (b.ctas, b.warp_instructions), "{}", KERNELS[kernel].0);
+        assert_eq!(a.ctas, b.ctas, "{}", KERNELS[kernel].0);
+        // Lanes that went different ways take turns at other places.
+        assert!(a.warp_instructions.abs_diff(b.warp_instructions) < a.warp_instructions / 100);
         let timeline = done.timeline.expect("timed");
         assert!(timeline.moves.is_empty() && timeline.launches[0].ended > timeline.launches[0].begun);
     }
@@ -107,7 +109,7 @@ fn a_stopped_program_gives_the_same_results() {
         let cycles = alone.timeline.expect("timed").cycles;
         for round in 0..6 {
             let mode = if round % 3 == 2 { Mode::Copy } else { Mode::Remap };
-            let mut stops: Vec<u64> = (0..1 + round).map(|_| random(cycles)).collect();
+            let mut stops: Vec<u64> = (0..1 + round).map(|_| random(cycles * 3 / 4)).collect();
             stops.sort_unstable();
             let preempting = Preempting { mode, stops: stops.clone(), ..Preempting::default() };
             let (found, done) = run(kernel, &timed(&config), &preempting);
@@ -180,7 +182,7 @@ fn streams_run_at_once_and_events_order_them() {
         let bench = Bench::new();
         let data = bench.buffer(4096);
         let pointer = data.to_le_bytes();
-        let rounds = 3000u32.to_le_bytes();
+        let rounds = 30_000u32.to_le_bytes();
         let mut streams = Streams::new(&bench.device);
         let (a, b) = (streams.stream(0), streams.stream(0));
         let done = streams.event();
@@ -268,7 +270,8 @@ fn child_tasks_nest() {
         let out = bench.buffer(64);
         let depth = 30u32;
         let args: [&[u8]; 2] = [&out.to_le_bytes(), &depth.to_le_bytes()];
-        single("nest", 32, &args, &bench, &options).unwrap_or_else(|e| panic!("{e}"));
+        let done = single("nest", 32, &args, &bench, &options).unwrap_or_else(|e| panic!("{e}"));
+        assert!(done.timeline.is_none_or(|t| t.moves.len() >= 2 * 24), "parents make room");
         let mut sum = 0;
         let expected: Vec<u32> = (0..=depth)
             .map(|d| {
@@ -353,7 +356,8 @@ fn a_queue_that_overflows_is_an_error() {
 
 #[test]
 fn results_and_cycles_do_not_depend_on_host_threads() {
-    let config = config("h200");
+    let mut config = config("tiny");
+    config.tpcs = vec![2, 1];
     let run = |threads: usize| {
         let bench = Bench::new();
         let out = bench.buffer(1 << 16);
@@ -361,14 +365,13 @@ fn results_and_cycles_do_not_depend_on_host_threads() {
         let (a, b) = (streams.stream(0), streams.stream(5));
         let (x, y) = (out.to_le_bytes(), (out + (1 << 17)).to_le_bytes());
         let n = 400u32.to_le_bytes();
-        streams.launch(a, &bench.module, "local128", dim(300, 64), &[&x, &n]).expect("can run");
-        streams.launch(b, &bench.module, "spin", dim(100, 64), &[&y, &n]).expect("can run");
+        streams.launch(a, &bench.module, "local128", dim(80, 64), &[&x, &n]).expect("can run");
+        streams.launch(b, &bench.module, "spin", dim(20, 64), &[&y, &n]).expect("can run");
         let options = LaunchOptions { threads, ..timed(&config) };
-        let preempting =
-            Preempting { stops: vec![15_000], time_slice: Some(20_000), ..Preempting::default() };
+        let preempting = Preempting { stops: vec![9_000], time_slice: Some(5_000), ..Preempting::default() };
         let done = streams.synchronize(&options, &preempting).unwrap_or_else(|e| panic!("{e}"));
         let t = done.timeline.expect("timed");
-        (bench.words(out, 300 * 64), t.cycles, t.moves, t.launches)
+        (bench.words(out, 80 * 64), t.cycles, t.moves, t.launches)
     };
     assert_eq!(run(1), run(2));
 }

@@ -268,9 +268,13 @@ impl Command {
             LAUNCH => {
                 let mut words = [0; TASK_WORDS];
                 words.copy_from_slice(&operands[..TASK_WORDS]);
-                Command::Launch(Task::from_words(&words).map_err(|(operand, value)| {
-                    CommandError::Operand { method: name, operand, value }
-                })?)
+                Command::Launch(
+                    Task::from_words(&words).map_err(|(operand, value)| CommandError::Operand {
+                        method: name,
+                        operand,
+                        value,
+                    })?,
+                )
             }
             WAIT_FOR_IDLE => Command::WaitForIdle,
             NOTIFY => Command::Notify { value: operands[0] },
@@ -337,8 +341,7 @@ mod tests {
             Just(Command::WaitForTasks),
             any::<u32>().prop_map(|semaphore| Command::Signal { semaphore }),
             any::<u32>().prop_map(|semaphore| Command::Await { semaphore }),
-            (any::<u32>(), any::<u64>())
-                .prop_map(|(number, bytes)| Command::Transfer { number, bytes }),
+            (any::<u32>(), any::<u64>()).prop_map(|(number, bytes)| Command::Transfer { number, bytes }),
         ]
     }
 

@@ -352,8 +352,7 @@ impl Ppu {
         let config = self.config.clone();
         let start = self.now.later(self.next_submit);
         let grids = self.launches;
-        let mut tasks =
-            Tasks::new(batch, buffer, start, grids, &config, memory, |image| self.place(image));
+        let mut tasks = Tasks::new(batch, buffer, start, grids, &config, memory, |image| self.place(image));
         self.memory.reset_counters();
         for (image, place) in tasks.images() {
             self.memory.host_write(place, image.code.len() as u64 * INSTRUCTION_BYTES);

@@ -383,7 +383,8 @@ mod tests {
             threads: 256,
             registers: 40,
             shared_bytes: 0,
-            barriers: 1, ..Task::default()
+            barriers: 1,
+            ..Task::default()
         };
         let counters = Counters {
             warp_instructions: 132_000,

@@ -1,9 +1,9 @@
 //! What the warps of a CTA share: shared memory, barriers, output.
 
 use crate::aligned::Aligned;
+use crate::launch::Launch;
 use crate::special::Place;
 use isa::field::BarMode;
-use crate::launch::Launch;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 

@@ -366,7 +366,10 @@ pub fn kernel(image: &Image, entry: usize, level: Isa) -> Kernel {
             uses_heap |= inst.op == Op::Syscall && matches!(inst.get::<SysFn>(), SysFn::Malloc | SysFn::Free);
             pushes |= inst.op == Op::Syscall && inst.get::<SysFn>() == SysFn::QueuePush;
             launches |= inst.op == Op::Syscall
-                && matches!(inst.get::<SysFn>(), SysFn::LaunchDevice | SysFn::WaitChildren | SysFn::QueuePush);
+                && matches!(
+                    inst.get::<SysFn>(),
+                    SysFn::LaunchDevice | SysFn::WaitChildren | SysFn::QueuePush
+                );
         }
     }
     decoder.layout.end = decoder.layout.pool + decoder.pool.len() as u32 * ROW;

@@ -3,9 +3,9 @@
 //! Handlers read whole rows, compute into a local array and store it: the array keeps the compiler from having to
 //! prove that source and destination rows do not overlap, and it vanishes into vector registers.
 
-use crate::launch::Launch;
 use crate::cta::CtaState;
 use crate::fault::{Access, FaultKind};
+use crate::launch::Launch;
 use crate::level::Level;
 use crate::local::Local;
 use crate::log::Log;

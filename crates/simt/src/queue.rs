@@ -41,8 +41,7 @@ impl Queue {
         entry_bytes: u32,
         capacity: u64,
     ) -> Result<Queue, MemoryError> {
-        let queue =
-            Queue { address, entry_bytes, capacity, entries: address + RECORD, put: 0, done: 0 };
+        let queue = Queue { address, entry_bytes, capacity, entries: address + RECORD, put: 0, done: 0 };
         let mut record = Vec::new();
         record.extend(MAGIC.to_le_bytes());
         record.extend(entry_bytes.to_le_bytes());

@@ -330,9 +330,7 @@ impl<'a> Shared<'a> {
                 self.state().children.get_or_insert_default().add(&stats);
                 None
             }
-            Err(LaunchError::TooLong(_, at)) => {
-                Some(LaunchError::TooLong(self.options.max_instructions, at))
-            }
+            Err(LaunchError::TooLong(_, at)) => Some(LaunchError::TooLong(self.options.max_instructions, at)),
             Err(error) => Some(error),
         }
     }

@@ -53,7 +53,9 @@ impl Streams<'_> {
         let what = &self.transfers[n];
         let came = transfer(what, self.device.memory()).map_err(failed)?;
         match *what {
-            Transfer::Write { address, ref bytes } => self.device.machine().written(address, bytes.len() as u64),
+            Transfer::Write { address, ref bytes } => {
+                self.device.machine().written(address, bytes.len() as u64)
+            }
             Transfer::Fill { address, count, .. } => self.device.machine().written(address, count),
             Transfer::Copy { to, count, .. } => self.device.machine().written(to, count),
             Transfer::Read { .. } | Transfer::Push { .. } => {}
@@ -72,7 +74,14 @@ impl Streams<'_> {
         options: &LaunchOptions<'_>,
     ) -> Result<LaunchStats, LaunchError> {
         let Some(queue) = asked.queue else {
-            return asked.module.run_functional(self.device, &asked.entry, &asked.shape, &asked.params, None, options);
+            return asked.module.run_functional(
+                self.device,
+                &asked.entry,
+                &asked.shape,
+                &asked.params,
+                None,
+                options,
+            );
         };
         let mut all = LaunchStats::default();
         loop {
@@ -88,8 +97,14 @@ impl Streams<'_> {
                 }
             }
             let at = Some(queue.address);
-            let stats =
-                asked.module.run_functional(self.device, &asked.entry, &asked.shape, &asked.params, at, options)?;
+            let stats = asked.module.run_functional(
+                self.device,
+                &asked.entry,
+                &asked.shape,
+                &asked.params,
+                at,
+                options,
+            )?;
             all.warp_instructions += stats.warp_instructions;
             all.thread_instructions += stats.thread_instructions;
             all.ctas += stats.ctas;

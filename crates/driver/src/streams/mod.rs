@@ -221,7 +221,10 @@ impl<'m> Streams<'m> {
         limits::check_shape(function, &dim).map_err(LaunchError::Refused)?;
         let params = limits::parameters(function, args).map_err(LaunchError::Refused)?;
         let shape = simt::Shape { dynamic_shared: dim.shared_bytes, ..simt::Shape::new(dim.grid, dim.block) };
-        Ok(self.put(stream, Asked { module, entry: entry.to_owned(), shape, params, priority: 0, insertion, queue }))
+        Ok(self.put(
+            stream,
+            Asked { module, entry: entry.to_owned(), shape, params, priority: 0, insertion, queue },
+        ))
     }
 
     fn put(&mut self, stream: Stream, mut asked: Asked<'m>) -> Ticket {

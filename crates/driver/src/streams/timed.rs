@@ -59,8 +59,8 @@ impl Streams<'_> {
             let kernel = program
                 .kernel(&asked.entry, level)
                 .ok_or_else(|| engine(simt::LaunchError::NoEntry(asked.entry.clone())))?;
-            let mut launch =
-                Launch::new(program, kernel, &asked.shape, &asked.params, self.device.memory()).map_err(engine)?;
+            let mut launch = Launch::new(program, kernel, &asked.shape, &asked.params, self.device.memory())
+                .map_err(engine)?;
             launch.queue = asked.queue.map(|q| q.address);
             launches.push(BatchLaunch {
                 launch: Arc::new(launch),
@@ -128,7 +128,14 @@ impl Streams<'_> {
                     };
                     let occupancy = Occupancy::new(&timing.config.sm, &task, 0);
                     let stalls = timed.stalls.clone();
-                    Box::new(Report::new(timing.config, shape, timed.cycles, timed.counters, stalls, occupancy))
+                    Box::new(Report::new(
+                        timing.config,
+                        shape,
+                        timed.cycles,
+                        timed.counters,
+                        stalls,
+                        occupancy,
+                    ))
                 });
                 let of = |n: usize| LaunchStats {
                     warp_instructions: timed.launches[n].warp_instructions,

@@ -103,11 +103,17 @@ extern "C" __global__ void parent(uint32_t *out) {
         child<<<1, 32, 0, cudaStreamTailLaunch>>>(out, 1000);
     }
 }
+extern "C" __global__ void slow(uint32_t *out, uint32_t add) {
+    uint32_t x = threadIdx.x;
+    #pragma unroll 1
+    for (uint32_t n = 0; n < 3000; n++) x = x * 1664525u + 1013904223u;
+    atomicAdd(&out[threadIdx.x], add + blockIdx.x + (x == 7));
+}
 extern "C" __global__ void waiting(uint32_t *out, uint32_t *sums) {
     __shared__ uint32_t s;
     if (threadIdx.x == 0) {
-        child<<<2, 32>>>(out, 5);
-        child<<<1, 32>>>(out, 7);
+        slow<<<2, 32>>>(out, 5);
+        slow<<<1, 32>>>(out, 7);
         __warploom_wait_children();
         s = *(volatile uint32_t *)&out[3];
     }

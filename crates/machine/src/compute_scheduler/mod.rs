@@ -77,7 +77,8 @@ mod tests {
             threads: 32,
             registers: 16,
             shared_bytes: 0,
-            barriers: 0, ..Task::default()
+            barriers: 0,
+            ..Task::default()
         };
         for (launch, priority) in [(0, 1), (1, 1), (2, 9)] {
             unit.add(Cycle(0), task(launch, priority), 0);

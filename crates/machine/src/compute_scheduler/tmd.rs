@@ -67,7 +67,9 @@ impl Metadata {
     pub fn read(memory: &Memory, address: u64) -> Result<Metadata, TmdError> {
         let mut bytes = [0; BYTES as usize];
         memory.read(address, &mut bytes).map_err(|_| TmdError::Unreadable { address })?;
-        let word = |n: usize| u32::from_le_bytes([bytes[4 * n], bytes[4 * n + 1], bytes[4 * n + 2], bytes[4 * n + 3]]);
+        let word = |n: usize| {
+            u32::from_le_bytes([bytes[4 * n], bytes[4 * n + 1], bytes[4 * n + 2], bytes[4 * n + 3]])
+        };
         if word(0) != MAGIC {
             return Err(TmdError::NoTask { address });
         }

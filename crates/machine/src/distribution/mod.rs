@@ -87,6 +87,8 @@ struct Running {
     /// CTAs that were suspended and can go on; those that wait for child tasks first.
     suspended: VecDeque<u64>,
     waiting: BTreeSet<u64>,
+    /// Those whose child tasks ended before their leaving was known here.
+    early: BTreeSet<u64>,
     /// More CTAs may come.
     is_open: bool,
 }
@@ -265,6 +267,7 @@ impl Distribution {
             on_gpc: vec![0; self.gpcs.len()],
             suspended: VecDeque::new(),
             waiting: BTreeSet::new(),
+            early: BTreeSet::new(),
             is_open: task.is_queue,
         };
         self.tasks_seen += 1;
@@ -319,26 +322,28 @@ impl Distribution {
         }
     }
 
-    /// A queue task has so many CTAs more; whether others may follow. A task that is over ends.
-    pub fn extend(&mut self, at: Cycle, launch: u32, ctas: u64, is_open: bool) {
-        let Some(slot) = self.slot_of(launch) else { return };
+    /// A queue task has so many CTAs more; whether others may follow. A task that is over ends. False: it is not here yet.
+    pub fn extend(&mut self, at: Cycle, launch: u32, ctas: u64, is_open: bool) -> bool {
+        let Some(slot) = self.slot_of(launch) else { return false };
         if let Some(running) = &mut self.tasks[slot] {
             running.task.ctas += ctas;
             running.is_open = is_open;
         }
         self.rejoin(slot, at);
         self.finish(slot, at);
+        true
     }
 
     /// A CTA that waited for child tasks can go on.
     pub fn resume(&mut self, at: Cycle, launch: u32, linear: u64) {
         let Some(slot) = self.slot_of(launch) else { return };
-        if let Some(running) = &mut self.tasks[slot]
-            && running.waiting.remove(&linear)
-        {
+        let Some(running) = &mut self.tasks[slot] else { return };
+        if running.waiting.remove(&linear) {
             running.suspended.push_back(linear);
+            self.rejoin(slot, at);
+        } else {
+            running.early.insert(linear);
         }
-        self.rejoin(slot, at);
     }
 
     fn slot_of(&self, launch: u32) -> Option<Slot> {
@@ -387,15 +392,19 @@ impl Distribution {
         running.resident[n] -= 1;
         running.on_gpc[sm.gpc as usize] -= 1;
         sm.residents.retain(|r| r.slot != slot || r.linear != end.linear);
-        match end.left {
-            Left::Ended => running.ended += 1,
-            Left::Suspended => running.suspended.push_back(end.linear),
-            Left::Waiting => {
-                running.waiting.insert(end.linear);
+        let goes_on = match end.left {
+            Left::Ended => {
+                running.ended += 1;
+                false
             }
-        }
-        if end.left == Left::Suspended {
+            Left::Suspended => true,
+            Left::Waiting => running.early.remove(&end.linear),
+        };
+        if goes_on {
+            running.suspended.push_back(end.linear);
             self.rejoin(slot, at);
+        } else if end.left == Left::Waiting {
+            running.waiting.insert(end.linear);
         }
         self.finish(slot, at);
     }
@@ -407,8 +416,7 @@ impl Distribution {
             let done = |slot| known(slot).is_none_or(|t| t.is_placed() && t.on_gpc[gpc] == 0);
             let idle = |slot| {
                 known(slot).is_some_and(|t| {
-                    t.on_gpc[gpc] == 0
-                        && !gpcs[gpc].iter().any(|&n| t.fits(n as usize, &sms[n as usize], sm))
+                    t.on_gpc[gpc] == 0 && !gpcs[gpc].iter().any(|&n| t.fits(n as usize, &sms[n as usize], sm))
                 })
             };
             pools.update(done, idle, |slot| rank(tasks, slot));

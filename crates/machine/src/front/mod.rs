@@ -171,9 +171,10 @@ impl Front {
         }
     }
 
-    /// So many CTAs more of a queue task can run from `at` on; whether it can get more still.
-    pub fn extend(&mut self, at: Cycle, launch: u32, ctas: u64, is_open: bool) {
-        self.distribution.extend(at, launch, ctas, is_open);
+    /// So many CTAs more of a queue task can run from `at` on; whether it can get more still. False: work distribution does
+    /// not have the task yet.
+    pub fn extend(&mut self, at: Cycle, launch: u32, ctas: u64, is_open: bool) -> bool {
+        self.distribution.extend(at, launch, ctas, is_open)
     }
 
     /// A CTA that waited for child tasks can go on.
@@ -272,28 +273,26 @@ impl Front {
                     self.front_end.give(channel, at, words);
                 }
             }
-            Stage::FrontEnd(channel) => {
-                match self.front_end.decode(channel).map_err(FrontError::Command)? {
-                    Some((at, Effect::Task { task, split })) => {
-                        self.add_task(at, task, split, Some(channel));
-                    }
-                    Some((at, Effect::RunTask { address, split })) => {
-                        self.events.push((at, Event::Task { address, split, channel }));
-                    }
-                    Some((at, Effect::Invalidate(caches))) => {
-                        self.events.push((at, Event::Invalidate(caches)));
-                    }
-                    Some((at, Effect::Notify { value })) => {
-                        self.events.push((self.io.notify(at), Event::Notify { value }));
-                    }
-                    Some((at, Effect::Transfer { number, bytes })) => {
-                        let moved = self.io.receive(at, bytes) + self.io.cycles(bytes);
-                        self.events.push((moved, Event::Transferred { number }));
-                        self.front_end.transferred(channel, moved);
-                    }
-                    None => {}
+            Stage::FrontEnd(channel) => match self.front_end.decode(channel).map_err(FrontError::Command)? {
+                Some((at, Effect::Task { task, split })) => {
+                    self.add_task(at, task, split, Some(channel));
                 }
-            }
+                Some((at, Effect::RunTask { address, split })) => {
+                    self.events.push((at, Event::Task { address, split, channel }));
+                }
+                Some((at, Effect::Invalidate(caches))) => {
+                    self.events.push((at, Event::Invalidate(caches)));
+                }
+                Some((at, Effect::Notify { value })) => {
+                    self.events.push((self.io.notify(at), Event::Notify { value }));
+                }
+                Some((at, Effect::Transfer { number, bytes })) => {
+                    let moved = self.io.receive(at, bytes) + self.io.cycles(bytes);
+                    self.events.push((moved, Event::Transferred { number }));
+                    self.front_end.transferred(channel, moved);
+                }
+                None => {}
+            },
             Stage::Scheduler => {
                 if let Some(scheduled) = self.scheduler.take(at) {
                     self.distribution.add(at, &scheduled).map_err(FrontError::Task)?;

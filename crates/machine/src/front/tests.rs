@@ -11,7 +11,16 @@ fn preset(name: &str) -> Config {
 }
 
 fn task(launch: u32, ctas: u64, threads: u32) -> Task {
-    Task { launch, priority: 0, ctas, threads, registers: 32, shared_bytes: 0, barriers: 1, ..Task::default() }
+    Task {
+        launch,
+        priority: 0,
+        ctas,
+        threads,
+        registers: 32,
+        shared_bytes: 0,
+        barriers: 1,
+        ..Task::default()
+    }
 }
 
 fn words(commands: &[Command]) -> Vec<u32> {
@@ -232,11 +241,18 @@ fn run_preempted(front: &mut Front, life: impl Fn(&CtaStart) -> u64) -> (Vec<Cta
             let left = rest.iter().position(|r| (r.0, r.1) == (s.launch, s.linear));
             assert_eq!(left.is_some(), s.is_restored, "{s:?}");
             let lasts = left.map_or_else(|| life(s), |n| rest.remove(n).2);
-            let end = CtaEnd { at: s.at + lasts, sm: s.sm, launch: s.launch, linear: s.linear, ..CtaEnd::default() };
+            let end = CtaEnd {
+                at: s.at + lasts,
+                sm: s.sm,
+                launch: s.launch,
+                linear: s.linear,
+                ..CtaEnd::default()
+            };
             running.push((s.at, end));
         }
         for order in front.suspends() {
-            let is_it = |(_, end): &&mut (Cycle, CtaEnd)| (end.launch, end.linear) == (order.launch, order.linear);
+            let is_it =
+                |(_, end): &&mut (Cycle, CtaEnd)| (end.launch, end.linear) == (order.launch, order.linear);
             let Some((since, end)) = running.iter_mut().find(is_it) else { continue };
             let at = order.at.later(*since) + 100;
             if at < end.at {

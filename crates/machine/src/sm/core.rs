@@ -153,11 +153,7 @@ pub struct Begin {
 }
 
 impl Begin {
-    pub fn new<'c>(
-        codes: impl Iterator<Item = &'c Code>,
-        constant_base: u64,
-        shared_split: u32,
-    ) -> Begin {
+    pub fn new<'c>(codes: impl Iterator<Item = &'c Code>, constant_base: u64, shared_split: u32) -> Begin {
         let mut begin = Begin { classes: 0, meets: false, instructions: 0, constant_base, shared_split };
         for code in codes {
             begin.classes |= code.classes();

@@ -44,7 +44,8 @@ impl<W: Watch> Supply<'_, W> {
         let mut since = warp.since;
         let line = warp.pc / LINE_INSTRUCTIONS;
         if line != warp.line {
-            let Some(ready) = self.fetch.own(sub.number, code.first_line + u64::from(line), self.counters) else {
+            let Some(ready) = self.fetch.own(sub.number, code.first_line + u64::from(line), self.counters)
+            else {
                 return Planned::NoCode;
             };
             warp.line = line;

@@ -41,13 +41,30 @@ pub struct BatchLaunch {
 /// Data that moves in the order of a stream.
 #[derive(Clone, Debug)]
 pub enum Transfer {
-    Write { address: u64, bytes: Vec<u8> },
-    Fill { address: u64, count: u64, byte: u8 },
-    Copy { to: u64, from: u64, count: u64 },
+    Write {
+        address: u64,
+        bytes: Vec<u8>,
+    },
+    Fill {
+        address: u64,
+        count: u64,
+        byte: u8,
+    },
+    Copy {
+        to: u64,
+        from: u64,
+        count: u64,
+    },
     /// To the host.
-    Read { address: u64, count: u64 },
+    Read {
+        address: u64,
+        count: u64,
+    },
     /// An entry for a queue.
-    Push { queue: u64, entry: Vec<u8> },
+    Push {
+        queue: u64,
+        entry: Vec<u8>,
+    },
 }
 
 impl Transfer {
@@ -55,7 +72,9 @@ impl Transfer {
     pub fn bytes(&self) -> u64 {
         match self {
             Transfer::Write { bytes, .. } => bytes.len() as u64,
-            Transfer::Fill { count, .. } | Transfer::Copy { count, .. } | Transfer::Read { count, .. } => *count,
+            Transfer::Fill { count, .. } | Transfer::Copy { count, .. } | Transfer::Read { count, .. } => {
+                *count
+            }
             Transfer::Push { entry, .. } => entry.len() as u64,
         }
     }

@@ -32,8 +32,8 @@ struct OpenQueue {
     /// Entries that the machine knows of, and those that are done and not in order.
     known: u64,
     done: BTreeSet<u64>,
-    /// More may come.
-    is_open: bool,
+    /// What the machine was told: more may come, or is under way.
+    stays: bool,
 }
 
 /// A batch at work.
@@ -139,13 +139,7 @@ impl<'l, 'p> Tasks<'l, 'p> {
             contexts.push(tasks.context(&own.launch, number as u32, config, memory));
             if let Some(address) = own.launch.queue {
                 let known = Queue::read(memory, address).map_or(0, |q| q.done);
-                tasks.queues.push(OpenQueue {
-                    job,
-                    address,
-                    known,
-                    done: BTreeSet::new(),
-                    is_open: true,
-                });
+                tasks.queues.push(OpenQueue { job, address, known, done: BTreeSet::new(), stays: true });
             }
         }
         tasks.contexts = Arc::new(contexts);
@@ -233,7 +227,8 @@ impl<'l, 'p> Tasks<'l, 'p> {
             let mut words = Vec::new();
             at = at.later(self.start + from);
             // Steps of a stream follow each other, but entries for queues come whenever they come.
-            let is_push = matches!(what, What::Transfer(n) if matches!(self.batch.transfers[n], Transfer::Push { .. }));
+            let is_push =
+                matches!(what, What::Transfer(n) if matches!(self.batch.transfers[n], Transfer::Push { .. }));
             if !is_push && !matches!(what, What::Wait(_)) {
                 Command::WaitForTasks.encode(&mut words);
             }
@@ -434,7 +429,10 @@ impl<'l, 'p> Tasks<'l, 'p> {
         let came = transfer(what, device).map_err(|e| {
             Stopped::Refused(match what {
                 Transfer::Push { queue, .. } => match Queue::read(device, *queue) {
-                    Some(q) => format!("the queue at {queue:#x} is full: its {} entries are not done yet", q.capacity),
+                    Some(q) => format!(
+                        "the queue at {queue:#x} is full: its {} entries are not done yet",
+                        q.capacity
+                    ),
                     None => format!("there is no queue at {queue:#x}"),
                 },
                 _ => format!("a copy in a stream: {e}"),
@@ -625,13 +623,12 @@ impl<'l, 'p> Tasks<'l, 'p> {
             let appends = |(n, j): (usize, &Job)| {
                 n != q.job && j.launch.kernel().pushes() && !j.is_done && j.timed.known > 0
             };
-            let is_open =
-                self.pushes.get(&q.address).is_some_and(|&n| n > 0) || { others }.any(appends);
-            if queue.put > q.known || is_open != q.is_open || !is_open {
-                // A queue of which everything is done ends with the last CTA's end, or now.
-                let stays = is_open || queue.done < queue.put;
-                front.extend(until, number, queue.put - q.known, stays);
-                (q.known, q.is_open) = (queue.put, is_open);
+            let is_open = self.pushes.get(&q.address).is_some_and(|&n| n > 0) || { others }.any(appends);
+            // A queue of which everything is done ends with the last CTA's end, or now.
+            let stays = is_open || queue.done < queue.put;
+            let news = queue.put > q.known || stays != q.stays;
+            if news && front.extend(until, number, queue.put - q.known, stays) {
+                (q.known, q.stays) = (queue.put, stays);
             }
         }
     }
@@ -653,13 +650,19 @@ impl<'l, 'p> Tasks<'l, 'p> {
     }
 
     /// CTAs that wait for child tasks make room.
-    fn parents(&mut self, until: Cycle, parts: &mut [Part<'l>], is_active: &mut [bool]) -> Result<(), Stopped> {
+    fn parents(
+        &mut self,
+        until: Cycle,
+        parts: &mut [Part<'l>],
+        is_active: &mut [bool],
+    ) -> Result<(), Stopped> {
         for n in 0..parts.len() {
             for (launch, linear) in std::mem::take(&mut parts[n].sm.waiting_parents) {
                 let is_it = |c: &&crate::sm::core::CtaSlot<'_>| {
                     c.is_used && c.context == launch as usize && c.linear == linear
                 };
-                let waits = parts[n].work.ctas.iter().find(is_it).is_some_and(|c| c.resident.waits_for_children());
+                let waits =
+                    parts[n].work.ctas.iter().find(is_it).is_some_and(|c| c.resident.waits_for_children());
                 if waits {
                     let sm = SmId(n as u16);
                     let suspend = Suspend { at: until, sm, launch, linear, reason: Reason::Children };

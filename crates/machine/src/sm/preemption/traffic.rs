@@ -50,7 +50,11 @@ impl Traffic {
     /// State from the SM to memory, or back.
     pub fn state(&mut self, bytes: u64, address: u64, is_back: bool) {
         let side = Some(Side { address, is_local: false });
-        if is_back { self.add(bytes, side, None) } else { self.add(bytes, None, side) }
+        if is_back {
+            self.add(bytes, side, None)
+        } else {
+            self.add(bytes, None, side)
+        }
         self.state_bytes += bytes;
     }
 
@@ -111,8 +115,7 @@ mod tests {
         let lines: Vec<u8> = traffic.pieces.iter().map(|p| p.lines).collect();
         assert_eq!(lines, [4, 4]);
         assert_eq!(traffic.pieces[1].store, Some(Side { address: 4096 + 512, is_local: false }));
-        let (from, to) =
-            (Side { address: 1 << 40, is_local: true }, Side { address: 0, is_local: false });
+        let (from, to) = (Side { address: 1 << 40, is_local: true }, Side { address: 0, is_local: false });
         traffic.local(640, from, to);
         assert_eq!(traffic.pieces.len(), 4);
         assert_eq!(traffic.pieces[3].load, Some(Side { address: (1 << 40) + 512, is_local: true }));
