@@ -1,10 +1,12 @@
 //! The entry functions of the fuzz targets, also run on seeded mutations by a test. None may panic or run without end.
 
 use driver::problem::Source;
-use driver::{CompileOptions, Device, Dim, LaunchOptions, Module};
+use driver::{Checkpoint, CompileOptions, Device, Dim, LaunchOptions, Module, Session, Timing};
 use machine::front::Front;
 use machine::ports::CtaEnd;
 use machine::{Config, Cycle};
+use sha2::{Digest, Sha256};
+use std::sync::atomic::AtomicBool;
 
 /// Enough for any small kernel to end, and little enough to fuzz.
 const INSTRUCTIONS: u64 = 20_000;
@@ -46,6 +48,42 @@ pub fn trace(bytes: &[u8]) {
             let _ = ::trace::export::json::value(p);
         }
     }
+}
+
+/// Bytes of a checkpoint, as they are and with lengths and checksum made right: what can be read is restored, and not run.
+pub fn checkpoint(bytes: &[u8]) {
+    for bytes in [bytes.to_vec(), signed_checkpoint(bytes)] {
+        let Ok(checkpoint) = Checkpoint::read("fuzz".into(), Box::new(std::io::Cursor::new(bytes))) else {
+            continue;
+        };
+        let Ok(session) = Session::reopen(&checkpoint) else { continue };
+        if session.adopt(&checkpoint).is_err() {
+            continue;
+        }
+        let cancel = AtomicBool::new(true);
+        let options = LaunchOptions {
+            threads: 1,
+            cancel: Some(&cancel),
+            timing: Some(Timing { resume: Some(checkpoint.machine()), ..checkpoint.timing() }),
+            ..LaunchOptions::default()
+        };
+        // The outcome does not matter, only that there is one.
+        let _ = session.launch(checkpoint.done().finished.len(), &options);
+    }
+}
+
+/// A checkpoint with the length of its first part and its checksum made right.
+fn signed_checkpoint(bytes: &[u8]) -> Vec<u8> {
+    use driver::checkpoint::file::{CHECKSUM, HEADER};
+    let mut out = bytes.to_vec();
+    let Some(body) = bytes.len().checked_sub(HEADER + CHECKSUM) else { return out };
+    let length = |at: usize| bytes[at..at + 8].iter().rev().fold(0u64, |n, &b| n << 8 | u64::from(b));
+    let others = length(28).saturating_add(length(36));
+    out[20..28].copy_from_slice(&(body as u64).saturating_sub(others).to_le_bytes());
+    let end = bytes.len() - CHECKSUM;
+    let hash = Sha256::digest(&out[..end]);
+    out[end..].copy_from_slice(&hash);
+    out
 }
 
 /// The chunks of a trace with their checksums made right, as far as their lengths are.

@@ -1,8 +1,11 @@
 //! A bounded run of the fuzz targets on seeded mutations: no input may panic or hang.
 
-use conformance::fuzz::{Mutator, commands, image, ptx_text, run, trace};
-use driver::{CompileOptions, Image, Source};
+use conformance::fuzz::{Mutator, checkpoint, commands, image, ptx_text, run, trace};
+use driver::checkpoint::Done;
+use driver::checkpoint::storage::Files;
+use driver::{Checkpoint, CompileOptions, Image, Keeper, LaunchFile, LaunchOptions, Session, Source, Timing};
 use machine::command::{Caches, Command, Task};
+use machine::ppu::{Checkpoints, Moment};
 use std::path::Path;
 
 /// Mutations of each test; `FUZZ_ROUNDS` asks for more.
@@ -138,5 +141,44 @@ fn damaged_traces() {
         let length = damaged.len() as u64 - 24;
         damaged[12..20].copy_from_slice(&length.to_le_bytes());
         trace(&damaged);
+    }
+}
+
+/// A checkpoint of a small run.
+fn kept() -> Vec<u8> {
+    let folder = std::env::temp_dir().join(format!("warploom-fuzz-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let (path, program) = (folder.join("state"), folder.join("saxpy.ptx"));
+    std::fs::write(&program, &corpus()[0]).expect("a program");
+    let text = "ptx = \"saxpy.ptx\"\nentry = \"saxpy\"\ngrid = [4, 1, 1]\nblock = [64, 1, 1]\n\
+                arg = [{ buffer = \"f32\", count = 256, init = { fill = 1 } }, { buffer = \"f32\", count = 256 }, \
+                { f32 = 2.0 }, { u32 = 256 }]\n";
+    let file = LaunchFile::parse(Source::new("saxpy.toml", text.as_bytes()), &folder.join("saxpy.toml"));
+    let file = file.unwrap_or_else(|e| panic!("{e}"));
+    let session = Session::new(&file, &CompileOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+    let config = driver::Config::preset("tiny").expect("a configuration");
+    let timing = Timing::new(&config);
+    let keeper = Keeper::new(&Files, &path, 400, &session, &timing, b"").unwrap_or_else(|e| panic!("{e}"));
+    let keep = |moment: &Moment<'_>| keeper.save(session.device(), &Done::default(), 0.0, moment);
+    let timing = Timing { checkpoints: Some(Checkpoints { every: 400, keep: &keep }), ..timing };
+    let options = LaunchOptions { timing: Some(timing), ..LaunchOptions::default() };
+    session.launch(0, &options).unwrap_or_else(|e| panic!("{e}"));
+    let bytes = std::fs::read(&path).expect("a checkpoint");
+    std::fs::remove_dir_all(&folder).expect("removed");
+    bytes
+}
+
+#[test]
+fn damaged_checkpoints() {
+    let bytes = kept();
+    checkpoint(&bytes);
+    assert!(Checkpoint::read("whole".into(), Box::new(std::io::Cursor::new(bytes.clone()))).is_ok());
+    let mut mutator = Mutator::new(6);
+    for n in 0..rounds() / 10 {
+        // Version and layout stay, or nothing else would be looked at; half of the time the first part is damaged.
+        let part = if n % 2 == 0 { &bytes[44..bytes.len().min(4096)] } else { &bytes[44..] };
+        let rest = &bytes[44 + part.len()..];
+        let damaged = mutator.mutate(part, &bytes);
+        checkpoint(&[&bytes[..44], &damaged, rest].concat());
     }
 }

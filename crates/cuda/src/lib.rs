@@ -8,6 +8,7 @@
 //! | [`state`], [`handle`] | devices, settings of the environment; handles and what they stand for |
 //! | [`context`], [`program`], [`memory`] | contexts and their threads; loaded programs; who has which memory |
 //! | [`queue`], [`stream`], [`operation`] | work in the order of streams, and the threads that do it; streams and events; what they can do |
+//! | [`pages`] | pages of device memory that several addresses or processes have |
 //! | [`log`] | the one place that writes to the terminal |
 //!
 //! # Rules
@@ -22,6 +23,7 @@ pub mod handle;
 pub mod log;
 pub mod memory;
 pub mod operation;
+pub mod pages;
 pub mod program;
 pub mod queue;
 pub mod state;

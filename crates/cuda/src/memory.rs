@@ -21,6 +21,10 @@ pub enum Kind {
     Host,
     /// Of the host, allocated by the client.
     Registered,
+    /// Of another process.
+    Imported,
+    /// Reserved addresses with memory behind them.
+    Mapped,
 }
 
 impl Kind {
@@ -57,6 +61,9 @@ impl Allocation {
 pub struct Allocations {
     by_start: RwLock<BTreeMap<u64, Allocation>>,
 }
+
+/// Device memory is given in units of this many bytes, as an H200's driver does.
+const UNIT: u64 = 512;
 
 /// The code for an error of the machine's memory.
 pub fn code(e: MemoryError) -> Code {
@@ -124,7 +131,9 @@ impl Allocations {
         if matches!(kind, Kind::Host | Kind::Managed) && !driver.space().memory().is_unified() {
             return Err(Code::NOT_SUPPORTED);
         }
-        let start = driver.space().alloc(bytes).map_err(code)?;
+        // Clients read a little past what they asked for without harm on a GPU, and some do.
+        let whole = bytes.checked_next_multiple_of(UNIT).ok_or(Code::OUT_OF_MEMORY)?;
+        let start = driver.space().alloc(whole).map_err(code)?;
         self.insert(Allocation {
             start,
             bytes,
@@ -144,7 +153,13 @@ impl Allocations {
         self.remove(a.start).ok_or(Code::INVALID_VALUE)?;
         match a.kind {
             Kind::Registered => driver.space().memory().forget(a.base).map_err(code),
-            _ => driver.space().free(a.base).map_err(code),
+            Kind::Imported => crate::api::ipc::release(driver, a),
+            // Only unmapping takes it away.
+            Kind::Mapped => Err(Code::INVALID_VALUE),
+            _ => {
+                driver.exports.withdraw(a)?;
+                driver.space().free(a.base).map_err(code)
+            }
         }
     }
 
@@ -187,8 +202,10 @@ impl Place {
     /// Whether so many bytes are there, as far as one can know.
     fn check(self, driver: &Driver, bytes: u64) -> Answer {
         let found = |b: Bounds| b.holds(self.address, bytes);
+        // What was asked for counts, where it is known; modules have memory too.
+        let asked = driver.allocations.find(self.address).map(|a| Bounds { start: a.start, end: a.end() });
         match self.is_device {
-            true if driver.space().memory().find(self.address).is_some_and(found) => Ok(()),
+            true if asked.or_else(|| driver.space().memory().find(self.address)).is_some_and(found) => Ok(()),
             false if self.address != 0 => Ok(()),
             _ => Err(Code::INVALID_VALUE),
         }

@@ -87,7 +87,7 @@ impl Gpu {
 pub struct Driver {
     pub config: Config,
     pub timed: Timed,
-    /// Host threads of a launch, 0 for all.
+    /// Host threads of a launch.
     pub threads: usize,
     pub gpus: Vec<Arc<Gpu>>,
     pub allocations: Allocations,
@@ -101,6 +101,8 @@ pub struct Driver {
     pub linkers: Table<Linker>,
     pub graphs: crate::api::graph::Tables,
     pub pools: crate::api::pool::Pools,
+    pub exports: crate::api::ipc::Exports,
+    pub mappings: crate::api::vmm::Mappings,
 }
 
 static DRIVER: OnceLock<Result<Driver, Code>> = OnceLock::new();
@@ -136,7 +138,8 @@ fn start() -> Result<Driver, Code> {
             .ok_or_else(|| refuse(format!("{name} is `{text}`: a number from 1 to {most} is needed"))),
     };
     let devices = number("WARPLOOM_DEVICES", 1, 16)?;
-    let threads = number("WARPLOOM_THREADS", 0, 1024)?;
+    let all = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = number("WARPLOOM_THREADS", all, 1024)?;
     let timed = match variable("WARPLOOM_TIMED").as_deref() {
         None | Some("0") => Timed::None,
         Some("1") => Timed::All,
@@ -173,6 +176,8 @@ fn start() -> Result<Driver, Code> {
         linkers: Table::default(),
         graphs: crate::api::graph::Tables::default(),
         pools: crate::api::pool::Pools::default(),
+        exports: crate::api::ipc::Exports::default(),
+        mappings: crate::api::vmm::Mappings::default(),
     })
 }
 

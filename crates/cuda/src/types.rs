@@ -125,6 +125,10 @@ impl Text {
         self.0.is_null()
     }
 
+    pub fn address(self) -> usize {
+        self.0 as usize
+    }
+
     pub fn bytes(self) -> Answer<Vec<u8>> {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);

@@ -122,11 +122,12 @@ impl Module {
             output: options.print,
             progress: Some(done),
             level: options.vectors.unwrap_or_else(simt::Isa::best),
-            ..simt::Options::default()
-        };
-        let run = simt::Options {
-            threads: if options.threads == 0 { run.threads } else { options.threads },
-            ..run
+            // Asking the host takes longer than a small launch.
+            threads: match options.threads {
+                0 => std::thread::available_parallelism().map_or(1, usize::from),
+                threads => threads,
+            },
+            count: false,
         };
         let kernel = || entry.to_owned();
         let ctas = shape.grid.iter().map(|&n| u64::from(n)).product();

@@ -10,7 +10,7 @@
 //! | [`command`], [`front`] | words of push buffers; those five blocks as one |
 //! | [`gpc`], [`tpc`], [`sm`] | clusters of SMs and the SM itself |
 //! | [`crossbar`], [`l2`], [`dram`] | memory behind the SMs; [`memory`] puts it together |
-//! | [`ppu`] | a whole processor, running launches |
+//! | [`ppu`] | a whole processor, running launches; its state, saved and restored |
 //! | [`units`], [`ports`] | time, places; what travels between blocks |
 //! | [`server`], [`workers`] | contention in virtual time; host threads |
 //! | [`sm::watch`], [`sm::trace_cell`] | who watches warps: for profiles, and as hardware would |

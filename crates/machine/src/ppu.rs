@@ -213,7 +213,11 @@ impl Ppu {
         if resumed.is_none() {
             self.launches += 1;
         }
+        let known = self.programs.len();
         let code_base = self.place(image);
+        if resumed.is_some() && self.programs.len() != known {
+            return Err(checkpoint::damaged("another program"));
+        }
         let contexts = Arc::new(vec![Context {
             launch: launch.clone(),
             memory,
@@ -460,6 +464,7 @@ impl<'l> Run<'l, '_> {
         let quantum = u64::from(self.config.quantum.max(1));
         if self.options.resume.is_some() {
             self.count_again(&reached);
+            self.watch(reached.until - reached.start)?;
             reached.until = self.next_point(quantum, reached.until)?;
         }
         loop {

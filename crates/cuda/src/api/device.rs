@@ -110,7 +110,7 @@ fn attribute_of(driver: &Driver, gpu: &Gpu, attribute: u32) -> Answer<i32> {
         33 => gpu.ordinal,
         // Memory clock and bus width that give the bandwidth of all channels.
         36 => {
-            let bytes = f64::from(config.dram.channels) * f64::from(config.dram.bytes_per_cycle);
+            let bytes = f64::from(config.dram.channels) * config.dram.bytes_per_cycle;
             let bits_per_clock = 2.0 * f64::from(bus_width(driver)) / 8.0;
             (f64::from(config.clock_mhz) * 1000.0 * bytes / bits_per_clock) as i32
         }

@@ -26,11 +26,18 @@ pub struct Node {
 pub struct Graph {
     pub id: u64,
     nodes: Mutex<Vec<Node>>,
+    /// References to objects of the client.
+    objects: Mutex<BTreeMap<u64, i64>>,
 }
 
 impl Graph {
     pub fn new() -> Arc<Graph> {
-        Arc::new(Graph { id: handle::fresh(), nodes: Mutex::default() })
+        Arc::new(Graph { id: handle::fresh(), nodes: Mutex::default(), objects: Mutex::default() })
+    }
+
+    /// Notes references to an object.
+    pub fn hold(&self, object: u64, count: i64) {
+        *self.objects.lock().unwrap_or_else(PoisonError::into_inner).entry(object).or_default() += count;
     }
 
     pub fn nodes(&self) -> MutexGuard<'_, Vec<Node>> {
@@ -75,6 +82,8 @@ pub struct Exec {
     pub id: u64,
     /// Numbers of the graph's nodes with what they do, in order.
     nodes: Mutex<Vec<(u64, Operation)>>,
+    /// References to objects of the client.
+    objects: Vec<(u64, u32)>,
 }
 
 impl Exec {
@@ -95,6 +104,7 @@ impl Exec {
 pub struct Tables {
     pub graphs: Table<Graph>,
     pub execs: Table<Exec>,
+    pub objects: Table<super::user_object::UserObject>,
     captures: Mutex<Vec<Arc<Capture>>>,
 }
 
@@ -311,6 +321,15 @@ pub fn capture_info(
     Ok(())
 }
 
+pub fn capture_info_v1(handle: Handle, out: Out<u32>, id: Out<u64>) -> Answer {
+    let stream = Stream::find(driver()?, handle)?;
+    out.put(status(&stream))?;
+    if let Some(capture) = stream.capture() {
+        id.offer(capture.id);
+    }
+    Ok(())
+}
+
 pub fn capture_info_v3(
     handle: Handle,
     out: Out<u32>,
@@ -350,8 +369,13 @@ pub fn find(handle: Handle) -> Answer<Arc<Graph>> {
 }
 
 pub fn destroy(graph: Handle) -> Answer {
-    find(graph)?;
-    driver()?.graphs.graphs.remove(graph).map(|_| ())
+    let found = find(graph)?;
+    driver()?.graphs.graphs.remove(graph)?;
+    let objects = std::mem::take(&mut *found.objects.lock().unwrap_or_else(PoisonError::into_inner));
+    for (object, count) in objects.into_iter().filter(|(_, count)| *count > 0) {
+        super::user_object::release(handle::handle(object), count as u32)?;
+    }
+    Ok(())
 }
 
 pub fn clone(out: Out<Handle>, graph: Handle) -> Answer {
@@ -388,7 +412,14 @@ fn make(out: Out<Handle>, graph: Handle) -> Answer {
     if out.is_null() {
         return Err(Code::INVALID_VALUE);
     }
-    let exec = Arc::new(Exec { id: handle::fresh(), nodes: Mutex::new(operations(&graph)?) });
+    let nodes = operations(&graph)?;
+    let held = graph.objects.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let objects: Vec<(u64, u32)> =
+        held.into_iter().filter(|(_, n)| *n > 0).map(|(object, n)| (object, n as u32)).collect();
+    for &(object, count) in &objects {
+        super::user_object::retain(handle::handle(object), count)?;
+    }
+    let exec = Arc::new(Exec { id: handle::fresh(), nodes: Mutex::new(nodes), objects });
     out.put(driver.graphs.execs.insert(exec.id, exec))
 }
 
@@ -426,9 +457,13 @@ pub fn exec(handle: Handle) -> Answer<Arc<Exec>> {
     driver()?.graphs.execs.find(handle).ok_or(Code::INVALID_VALUE)
 }
 
-pub fn exec_destroy(handle: Handle) -> Answer {
-    exec(handle)?;
-    driver()?.graphs.execs.remove(handle).map(|_| ())
+pub fn exec_destroy(exec_handle: Handle) -> Answer {
+    let found = exec(exec_handle)?;
+    driver()?.graphs.execs.remove(exec_handle)?;
+    for &(object, count) in &found.objects {
+        super::user_object::release(handle::handle(object), count)?;
+    }
+    Ok(())
 }
 
 pub fn exec_flags(_handle: Handle, out: Out<u64>) -> Answer {
@@ -534,4 +569,44 @@ pub fn remove_dependencies(graph: Handle, from: In<Handle>, to: In<Handle>, coun
         graph.nodes()[to].after.retain(|&a| a != from);
     }
     Ok(())
+}
+
+/// The same with data for each edge, of which there is none.
+pub fn add_dependencies_v2(
+    graph: Handle,
+    from: In<Handle>,
+    to: In<Handle>,
+    _edges: usize,
+    count: usize,
+) -> Answer {
+    add_dependencies(graph, from, to, count)
+}
+
+pub fn remove_dependencies_v2(
+    graph: Handle,
+    from: In<Handle>,
+    to: In<Handle>,
+    _edges: usize,
+    count: usize,
+) -> Answer {
+    remove_dependencies(graph, from, to, count)
+}
+
+pub fn edges_v2(
+    graph: Handle,
+    from: Out<Handle>,
+    to: Out<Handle>,
+    data: Out<u64>,
+    count: Out<usize>,
+) -> Answer {
+    edges(graph, from, to, count)?;
+    no_data(from, data, count)
+}
+
+/// Fills the data of edges that were given with zeros.
+pub fn no_data(list: Out<Handle>, data: Out<u64>, count: Out<usize>) -> Answer {
+    if list.is_null() || data.is_null() {
+        return Ok(());
+    }
+    (0..count.get()?).try_for_each(|n| data.put_at(n, 0))
 }

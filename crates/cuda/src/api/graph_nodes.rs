@@ -176,6 +176,16 @@ pub fn dependents(node: Handle, out: Out<Handle>, count: Out<usize>) -> Answer {
     graph::put_list(out, count, &ids)
 }
 
+pub fn dependencies_v2(node: Handle, out: Out<Handle>, data: Out<u64>, count: Out<usize>) -> Answer {
+    dependencies(node, out, count)?;
+    graph::no_data(out, data, count)
+}
+
+pub fn dependents_v2(node: Handle, out: Out<Handle>, data: Out<u64>, count: Out<usize>) -> Answer {
+    dependents(node, out, count)?;
+    graph::no_data(out, data, count)
+}
+
 pub fn destroy(node: Handle) -> Answer {
     let (graph, place) = driver()?.graphs.find_node(node)?;
     graph.nodes()[place].is_removed = true;

@@ -202,7 +202,6 @@ fn launch(
     stream.enqueue(Operation::Kernel(Kernel { function, dim, params, is_cooperative })).map(|_| ())
 }
 
-#[allow(clippy::too_many_arguments)]
 pub fn kernel(
     function: Handle,
     gx: u32,
@@ -220,7 +219,6 @@ pub fn kernel(
     launch(function, dim, stream, params, extra, false)
 }
 
-#[allow(clippy::too_many_arguments)]
 pub fn cooperative(
     function: Handle,
     gx: u32,

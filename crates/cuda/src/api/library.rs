@@ -9,7 +9,6 @@ use crate::state::driver;
 use crate::types::{Address, In, Out, Text};
 use std::ffi::c_char;
 
-#[allow(clippy::too_many_arguments)]
 pub fn load_data(
     out: Out<Handle>,
     code: Address,
@@ -33,7 +32,6 @@ pub fn load_data(
     out.put(driver.libraries.insert(library.id, library))
 }
 
-#[allow(clippy::too_many_arguments)]
 pub fn load_file(
     out: Out<Handle>,
     path: Text,

@@ -68,7 +68,7 @@ pub fn free(address: u64) -> Answer {
         return Ok(());
     }
     let a = driver.allocations.at(address).ok_or(Code::INVALID_VALUE)?;
-    if a.kind.is_host() {
+    if a.kind.is_host() || matches!(a.kind, Kind::Imported | Kind::Mapped) {
         return Err(Code::INVALID_VALUE);
     }
     settle(driver, &a)?;

@@ -103,7 +103,6 @@ pub fn threads_limit(driver: &Driver, function: &Function) -> Answer<u32> {
     Ok(fits.map_or(bound.min(32), |w| if 32 * w + 32 > bound { bound } else { 32 * w }))
 }
 
-#[allow(clippy::too_many_arguments)]
 pub fn max_potential_flags(
     grid: Out<i32>,
     block: Out<i32>,

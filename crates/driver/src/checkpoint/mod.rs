@@ -154,14 +154,14 @@ impl<'a> Keeper<'a> {
         };
         storage::check(storage, path).map_err(|e| cannot(&e))?;
         let programs = session.programs().map(|(path, source, module)| {
-            let image = module.image().to_bytes().map_err(|e| cannot(&e))?;
+            let image = module.image().to_bytes().map_err(|e| Problems::from(cannot(&e)))?;
             Ok(Program { path: path.clone(), source: source.clone(), image })
         });
         let fixed = Fixed {
             command: command.to_vec(),
             config: timing.config.render(),
             file: Cow::Borrowed(session.file()),
-            programs: programs.collect::<Result<_, Problem>>()?,
+            programs: programs.collect::<Result<_, Problems>>()?,
             every,
             cold: timing.cold,
             detail: timing.detail,
@@ -251,7 +251,8 @@ impl Checkpoint {
         Ok(Checkpoint::read(name.clone(), Box::new(file)).map_err(refused)?)
     }
 
-    /// Reads a checkpoint. Nothing in it is trusted that could do more than end the run with an error.
+    /// Reads a checkpoint. A right checksum says that it is what was written; what the engine relies on for its own safety
+    /// (places in the code, rows of registers, addresses of the host) is checked all the same, when it is made use of.
     pub fn read(name: String, mut bytes: Box<dyn Bytes>) -> Result<Checkpoint, FileError> {
         let parts = file::read(&mut *bytes, machine::ppu::layout())?;
         let (mut fixed, rest): (Fixed<'static>, &[u8]) =

@@ -200,7 +200,7 @@ pub(super) struct Begun {
     pub traffic: Option<Traffic>,
 }
 
-fn damaged(what: &str) -> Stopped {
+pub(super) fn damaged(what: &str) -> Stopped {
     Stopped::Checkpoint(format!("the checkpoint does not fit the machine or the program: {what}"))
 }
 
@@ -222,6 +222,9 @@ impl Ppu {
         let lists = [saved.parts.len(), saved.is_active.len(), saved.outboxes.len(), saved.inboxes.len()];
         if lists.iter().any(|&n| n != sms) || saved.memory.sms() != sms {
             return Err(damaged("another number of SMs"));
+        }
+        if saved.reached.until < saved.reached.start {
+            return Err(damaged("a launch that has not begun"));
         }
         let mut begun = Begun {
             reached: saved.reached,

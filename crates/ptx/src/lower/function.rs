@@ -139,6 +139,7 @@ impl<'m, 't, 'a> FnLower<'m, 't, 'a> {
                     }
                 },
                 StateSpace::Local => {
+                    self.module.note_element(variable, d);
                     let count = d.range.unwrap_or(1);
                     for n in 0..count {
                         let slot = self.slot(variable, d)?;

@@ -23,6 +23,8 @@ pub(super) struct ModuleLower<'t, 'a> {
     lines: LineIndex<'a>,
     functions: HashMap<&'a str, FuncId>,
     globals: HashMap<&'a str, GlobalId>,
+    /// Bytes of an element of the variables declared last under each name, for `name[index]`.
+    elements: HashMap<&'a str, u64>,
     /// `.file` numbers to places in the module's list.
     files: HashMap<u32, FileId>,
     locations: HashMap<Location, LocId>,
@@ -48,6 +50,7 @@ pub(super) fn lower<'a>(
         lines: LineIndex::new(source),
         functions: HashMap::new(),
         globals: HashMap::new(),
+        elements: HashMap::new(),
         files: HashMap::new(),
         locations: HashMap::from([(Location::default(), LocId(0))]),
         declared: HashMap::new(),
@@ -196,6 +199,16 @@ impl<'t, 'a> ModuleLower<'t, 'a> {
         Ok(())
     }
 
+    pub(super) fn note_element(&mut self, variable: &Variable<'a>, d: &Declarator<'a>) {
+        let bytes = u64::from(variable.ty.bytes()) * u64::from(variable.vector.unwrap_or(1));
+        self.elements.insert(d.name.text, bytes);
+    }
+
+    /// Bytes of an element of a variable.
+    pub(super) fn element_bytes(&self, name: &str) -> u64 {
+        self.elements.get(name).copied().unwrap_or(1)
+    }
+
     /// Adds a variable declared inside a function.
     pub(super) fn add_global(
         &mut self,
@@ -217,6 +230,7 @@ impl<'t, 'a> ModuleLower<'t, 'a> {
                 return Err(Diagnostic::error(variable.span, message));
             }
         };
+        self.note_element(variable, d);
         let (size, align) = layout(variable, d)?;
         let line = self.line(d.span);
         let loc = self.location(Location { line, source: None });

@@ -128,6 +128,14 @@ impl<'a> FnLower<'_, '_, 'a> {
                 let offset = self.constant(offset, ScalarType::S64)? as i64;
                 self.named(*base, offset, width(ty))
             }
+            OperandKind::Element { base, index } => {
+                let OperandKind::Constant(index) = &index.kind else {
+                    return self.wrong(index, "a constant");
+                };
+                let index = self.constant(index, ScalarType::S64)? as i64;
+                let bytes = self.module.element_bytes(base.text) as i64;
+                self.named(*base, index.wrapping_mul(bytes), width(ty))
+            }
             OperandKind::Member { base, member } => {
                 let value = self.member(*base, *member)?;
                 Ok(self.resize(value, width(ty), false))
