@@ -10,7 +10,7 @@ use crate::front::Front;
 use crate::memory;
 use crate::observe::Traffic;
 use crate::ports::{CtaEnd, Request, Response};
-use crate::sm::core::CtaSlot;
+use crate::sm::CtaSlot;
 use crate::sm::trace_cell::Registers;
 use crate::sm::{Context, Sm, Work};
 use crate::units::Cycle;

@@ -1,9 +1,10 @@
 //! CTAs of an SM: how they start, meet at barriers, and end.
 
-use super::core::{CtaSlot, Failure, Sm, Work};
+use super::core::{Failure, Sm};
 use super::policy::ThreadType;
 use super::sub_core::Bit;
 use super::warp::State;
+use super::work::{CtaSlot, Work};
 use crate::ports::{CtaEnd, CtaStart, Left};
 use crate::stall::Stall;
 use crate::units::Cycle;

@@ -2,11 +2,12 @@
 
 use super::code::{Class, Kind, Timing};
 use super::constants::numbered;
-use super::core::{CtaSlot, Failure, Sm, Work};
+use super::core::{Failure, Sm};
 use super::fetch::Fetched;
 use super::load_store::{self, Issued, Operation, Outcome, Path};
 use super::warp::{NO_LINE, Ready, State};
 use super::watch::Watch;
+use super::work::{CtaSlot, Work};
 use crate::stall::Stall;
 use crate::units::Cycle;
 use isa::{Inst, Operand};

@@ -22,6 +22,8 @@ pub mod trace_cell;
 mod waits;
 mod warp;
 pub mod watch;
+mod work;
 
-pub use core::{Begin, Context, Failure, Sm, Work};
+pub use core::{Failure, Sm};
 pub use spec::{Latency, Pipe, Policy, Spec};
+pub use work::{Begin, Context, CtaSlot, Work};

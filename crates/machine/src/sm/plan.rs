@@ -2,12 +2,13 @@
 
 use super::code::{Code, NO_CONSTANT, Producer};
 use super::constants::Constants;
-use super::core::{LINE_INSTRUCTIONS, Sm, Work};
+use super::core::{LINE_INSTRUCTIONS, Sm};
 use super::fetch::{Fetch, Fetched};
 use super::sub_core::SubCore;
 use super::waits::FOR_READERS;
 use super::warp::{State, UNKNOWN, WarpSlot};
 use super::watch::Watch;
+use super::work::Work;
 use crate::counters::Counters;
 use crate::stall::{Stall, StallTable};
 use crate::units::Cycle;

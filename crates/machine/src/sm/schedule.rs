@@ -4,11 +4,12 @@
 //! touches nothing but its own state; in front of any other it waits until all sub-cores have come to that cycle.
 
 use super::code::{Class, Kind};
-use super::core::{Sm, Turn, Work};
+use super::core::{Sm, Turn};
 use super::plan::{Planned, Supply};
 use super::waits::FOR_READERS;
 use super::warp::{State, WarpSlot};
 use super::watch::Watch;
+use super::work::Work;
 use crate::stall::Stall;
 
 /// A warp that issues next, and the warps that could.

@@ -658,7 +658,7 @@ impl<'l, 'p> Tasks<'l, 'p> {
     ) -> Result<(), Stopped> {
         for n in 0..parts.len() {
             for (launch, linear) in std::mem::take(&mut parts[n].sm.waiting_parents) {
-                let is_it = |c: &&crate::sm::core::CtaSlot<'_>| {
+                let is_it = |c: &&crate::sm::CtaSlot<'_>| {
                     c.is_used && c.context == launch as usize && c.linear == linear
                 };
                 let waits =
