@@ -686,7 +686,7 @@ impl<'l, 'p> Tasks<'l, 'p> {
             Some(&area) => area,
             None => {
                 let context = &self.contexts[suspend.launch as usize];
-                let (state, local) = layout(&context.launch, context.local_stride).bytes();
+                let (state, local) = layout(&context.launch).bytes();
                 let full = || {
                     let need = state + local;
                     Stopped::Refused(format!(

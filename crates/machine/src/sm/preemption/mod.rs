@@ -50,9 +50,10 @@ pub struct Area {
 }
 
 /// The layout of a launch's CTAs in the driver's buffer.
-pub fn layout(launch: &Launch, local_stride: u64) -> Layout {
+pub fn layout(launch: &Launch) -> Layout {
     let warp_bytes = simt::Warp::state_bytes(launch);
-    Layout::new(launch.warps().into(), warp_bytes, launch.shared_bytes.into(), local_stride)
+    let local_bytes = 32 * u64::from(launch.local_bytes());
+    Layout::new(launch.warps().into(), warp_bytes, launch.shared_bytes.into(), local_bytes)
 }
 
 /// A CTA to suspend, and where to.

@@ -212,7 +212,7 @@ impl Sm {
     fn outward(&self, work: &Work<'_>, slot: usize, order: &Order) -> (Traffic, u64) {
         let cta = &work.ctas[slot];
         let context = &work.contexts[cta.context];
-        let layout = layout(&context.launch, context.local_stride);
+        let layout = layout(&context.launch);
         let (area, mut traffic, mut allocations) = (&order.area, Traffic::default(), 0);
         traffic.state(layout.shared_bytes, area.state, false);
         for &n in &cta.warps {
@@ -237,7 +237,7 @@ impl Sm {
     fn finish_suspend(&mut self, work: &mut Work<'_>, moving: &Moving, now: u64) {
         let slot = usize::from(moving.slot);
         let context = &work.contexts.clone()[work.ctas[slot].context];
-        let layout = layout(&context.launch, context.local_stride);
+        let layout = layout(&context.launch);
         let (area, mode) = (moving.order.area, moving.order.mode);
         let mut warps = Vec::new();
         for k in 0..work.ctas[slot].warps.len() {
@@ -363,7 +363,7 @@ impl Sm {
             self.active_since = now.max(self.active_until);
         }
         self.resident_warps += slots.len() as u32;
-        let layout = layout(&c.launch, c.local_stride);
+        let layout = layout(&c.launch);
         let mut traffic = Traffic::default();
         let mut blocked = Vec::new();
         traffic.state(layout.shared_bytes, saved.area.state, true);
@@ -420,7 +420,7 @@ impl Sm {
     fn finish_restore(&mut self, work: &mut Work<'_>, moving: &Moving, now: u64) {
         let slot = usize::from(moving.slot);
         let c = &work.contexts.clone()[work.ctas[slot].context];
-        let layout = layout(&c.launch, c.local_stride);
+        let layout = layout(&c.launch);
         let area = moving.order.area;
         let cta = &mut work.ctas[slot];
         let mut read = cta.resident.restore_shared(area.state);
