@@ -5,7 +5,9 @@ use driver::checkpoint::Done;
 use driver::launch_file::LaunchFile;
 use driver::machine::ppu::{Checkpoints, Moment};
 use driver::run::{RunError, Session};
-use driver::{Capture, Checkpoint, Config, Keeper, LaunchOptions, LaunchStats, Sampling, Timing};
+use driver::{
+    Capture, Checkpoint, Config, Keeper, LaunchError, LaunchOptions, LaunchStats, Sampling, Timing,
+};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use std::cell::RefCell;
@@ -138,6 +140,12 @@ impl<'a> Launching<'a> {
             Err(RunError::Input(problems)) => Err(End::Input(problems)),
             Err(RunError::Launch { error, program }) => {
                 eprint!("{}", render::launch_error(&error, &program, render::colour()));
+                if let (LaunchError::Cancelled { .. }, Some(keeper)) = (&error, self.keeper)
+                    && keeper.path().exists()
+                {
+                    let path = keeper.path().display();
+                    eprintln!("  help: `warploom resume {path}` goes on from the last checkpoint");
+                }
                 if self.json {
                     println!("{:#}", json!({ &file.name: { "error": error.to_string() } }));
                 }

@@ -25,6 +25,7 @@ block = [128, 1, 1]
 arg = [
     {{ name = "data", buffer = "u32", count = 640, init = {{ iota = [3, 77] }}, out = "data.npy" }},
     {{ name = "counts", buffer = "u32", count = 128, out = true }},
+    {{ name = "field", buffer = "u32", count = 66000, out = true }},
     {{ u32 = {rounds} }},
 ]
 
@@ -108,7 +109,7 @@ fn wait_for_another(path: &Path, before: &mut Option<Vec<u8>>, child: &mut Child
 
 #[test]
 fn a_process_that_is_killed_goes_on() {
-    let folder = Folder::new("killed", 60);
+    let folder = Folder::new("killed", 20);
     let whole = folder.warploom(&RUN);
     let (undisturbed, data) = (results(&whole), folder.read("data.npy"));
     std::fs::remove_file(folder.path("data.npy")).expect("removed");
@@ -133,7 +134,7 @@ fn a_process_that_is_killed_goes_on() {
 
 #[test]
 fn killed_in_the_middle_of_a_write() {
-    let folder = Folder::new("written", 40);
+    let folder = Folder::new("written", 12);
     let undisturbed = results(&folder.warploom(&RUN));
     assert_eq!(results(&folder.warploom(&KEPT)), undisturbed, "checkpoints change nothing");
     let blocks = folder.read("state").len() as u64 / 512;
@@ -155,6 +156,23 @@ fn killed_in_the_middle_of_a_write() {
     }
     assert_eq!(results(&folder.warploom(&["resume", "state"])), undisturbed);
     assert!(!folder.path("state.unfinished").exists());
+}
+
+#[test]
+fn who_stops_a_run_is_told_how_to_go_on() {
+    let folder = Folder::new("stopped", 20);
+    let undisturbed = results(&folder.warploom(&RUN));
+    let mut command = folder.command(&KEPT);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the command starts");
+    wait_for_another(&folder.path("state"), &mut None, &mut child);
+    // What Ctrl-C sends.
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
+    assert!(sent.success());
+    let output = child.wait_with_output().expect("ended");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("stopped") && text.contains("`warploom resume state` goes on"), "{text}");
+    assert_eq!(results(&folder.warploom(&["resume", "state"])), undisturbed);
 }
 
 #[test]

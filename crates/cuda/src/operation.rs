@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::error::{Answer, Code};
 use crate::log::{self, Level};
-use crate::memory::{Copy, Fill};
+use crate::memory::{Allocation, Copy, Fill};
 use crate::program::Function;
 use crate::queue::{Ticket, Work};
 use crate::state::{Driver, driver};
@@ -49,8 +49,8 @@ pub enum Operation {
     Record(Arc<Event>),
     Wait(Arc<Event>),
     WriteValue(Value),
-    /// Frees memory of a pool.
-    Free(u64),
+    /// Frees memory that clients do not know any more.
+    Free(Allocation),
     /// All of a graph, in its order.
     Graph(Arc<Vec<Operation>>),
 }
@@ -199,7 +199,10 @@ impl Operation {
                 let written = driver.space().write(v.address, &bytes[..v.bytes as usize]);
                 written.map_err(|_| Code::ILLEGAL_ADDRESS)
             }
-            Operation::Free(address) => driver.space().free(*address).map_err(crate::memory::code),
+            Operation::Free(a) => {
+                driver.exports.withdraw(a)?;
+                driver.space().free(a.base).map_err(crate::memory::code)
+            }
             Operation::Graph(nodes) => nodes.iter().try_for_each(|node| node.run(driver, context)),
         }
     }

@@ -55,6 +55,7 @@ impl Program {
             dynamic_shared: AtomicI32::new(-1),
             carveout: AtomicI32::new(-1),
             cluster: [const { AtomicI32::new(0) }; 6],
+            legacy: Mutex::default(),
         });
         driver.functions.insert(function.id, function.clone());
         functions.insert(name.to_owned(), function.id);
@@ -91,6 +92,15 @@ pub struct Function {
     pub carveout: AtomicI32,
     /// Attributes 10 to 15, about clusters.
     pub cluster: [AtomicI32; 6],
+    pub legacy: Mutex<Legacy>,
+}
+
+/// What old clients set on a kernel before they launch it.
+#[derive(Clone, Default)]
+pub struct Legacy {
+    pub block: [u32; 3],
+    pub shared_bytes: u32,
+    pub params: Vec<u8>,
 }
 
 /// Shared memory of a CTA unless a kernel asks for more.

@@ -418,6 +418,15 @@ implemented {
     cuStreamWriteValue32 / cuStreamWriteValue32 @ 8000 (stream: Handle, address: u64, value: u32, flags: u32) + cuStreamWriteValue32_ptsz => stream::write_value32;
     cuStreamWriteValue64 / cuStreamWriteValue64 @ 9000 (stream: Handle, address: u64, value: u64, flags: u32) + cuStreamWriteValue64_ptsz => stream::write_value64;
     cuStreamGetCaptureInfo / cuStreamGetCaptureInfo @ 10010 (stream: Handle, out: Out<u32>, id: Out<u64>) + cuStreamGetCaptureInfo_ptsz => graph::capture_info_v1;
+    cuFuncSetBlockShape / cuFuncSetBlockShape @ 2000 (function: Handle, x: i32, y: i32, z: i32) => legacy::set_block;
+    cuFuncSetSharedSize / cuFuncSetSharedSize @ 2000 (function: Handle, bytes: u32) => legacy::set_shared;
+    cuParamSetSize / cuParamSetSize @ 2000 (function: Handle, bytes: u32) => legacy::set_size;
+    cuParamSeti / cuParamSeti @ 2000 (function: Handle, offset: i32, value: u32) => legacy::set_int;
+    cuParamSetf / cuParamSetf @ 2000 (function: Handle, offset: i32, value: f32) => legacy::set_float;
+    cuParamSetv / cuParamSetv @ 2000 (function: Handle, offset: i32, data: Address, bytes: u32) => legacy::set_bytes;
+    cuLaunch / cuLaunch @ 2000 (function: Handle) => legacy::launch;
+    cuLaunchGrid / cuLaunchGrid @ 2000 (function: Handle, width: i32, height: i32) => legacy::launch_grid;
+    cuLaunchGridAsync / cuLaunchGridAsync @ 2000 (function: Handle, width: i32, height: i32, stream: Handle) => legacy::launch_grid_async;
 }
 also {
     // One function, found by two names.
@@ -483,8 +492,6 @@ missing {
     cuDeviceUnregisterAsyncNotification / cuDeviceUnregisterAsyncNotification;
     cuExternalMemoryGetMappedBuffer / cuExternalMemoryGetMappedBuffer;
     cuExternalMemoryGetMappedMipmappedArray / cuExternalMemoryGetMappedMipmappedArray;
-    cuFuncSetBlockShape / cuFuncSetBlockShape;
-    cuFuncSetSharedSize / cuFuncSetSharedSize;
     cuGraphAddBatchMemOpNode / cuGraphAddBatchMemOpNode;
     cuGraphAddExternalSemaphoresSignalNode / cuGraphAddExternalSemaphoresSignalNode;
     cuGraphAddExternalSemaphoresWaitNode / cuGraphAddExternalSemaphoresWaitNode;
@@ -540,9 +547,6 @@ missing {
     cuImportExternalSemaphore / cuImportExternalSemaphore;
     cuIpcGetEventHandle / cuIpcGetEventHandle;
     cuIpcOpenEventHandle / cuIpcOpenEventHandle;
-    cuLaunch / cuLaunch;
-    cuLaunchGrid / cuLaunchGrid;
-    cuLaunchGridAsync / cuLaunchGridAsync;
     cuLaunchCooperativeKernelMultiDevice / cuLaunchCooperativeKernelMultiDevice;
     cuLibraryGetUnifiedFunction / cuLibraryGetUnifiedFunction;
     cuMemBatchDecompressAsync / cuMemBatchDecompressAsync;
@@ -575,11 +579,7 @@ missing {
     cuMulticastCreate / cuMulticastCreate;
     cuMulticastGetGranularity / cuMulticastGetGranularity;
     cuMulticastUnbind / cuMulticastUnbind;
-    cuParamSetSize / cuParamSetSize;
     cuParamSetTexRef / cuParamSetTexRef;
-    cuParamSetf / cuParamSetf;
-    cuParamSeti / cuParamSeti;
-    cuParamSetv / cuParamSetv;
     cuProfilerInitialize / cuProfilerInitialize;
     cuSignalExternalSemaphoresAsync / cuSignalExternalSemaphoresAsync;
     cuStreamBatchMemOp_v2 / cuStreamBatchMemOp;

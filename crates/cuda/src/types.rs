@@ -51,6 +51,11 @@ impl<T: Copy> Out<T> {
         Ok(unsafe { self.0.read_unaligned() })
     }
 
+    /// The same place for values of another type.
+    pub fn cast<U: Copy>(self) -> Out<U> {
+        Out(self.0.cast())
+    }
+
     /// As a number.
     pub fn address(self) -> usize {
         self.0 as usize

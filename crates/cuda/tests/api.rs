@@ -36,6 +36,20 @@ fn arguments_can_be_packed() {
 }
 
 #[test]
+fn old_clients_set_what_they_launch() {
+    let _s = Session::new();
+    let f = function(load(PTX), "add");
+    let a = alloc(4 * 64);
+    assert_eq!(cuMemsetD8_v2(a, 0, 4 * 64), 0);
+    assert_eq!(cuFuncSetBlockShape(f, 32, 1, 1), 0);
+    assert_eq!(cuLaunchGrid(f, 2, 1), 1, "arguments are missing");
+    assert_eq!(cuParamSetv(f, 0, std::ptr::from_ref(&a) as usize, 8), 0);
+    assert_eq!((cuParamSeti(f, 8, 6), cuParamSeti(f, 16, 64), cuParamSetSize(f, 24)), (0, 0, 0));
+    assert_eq!(cuLaunchGrid(f, 2, 1), 0);
+    assert_eq!(read(a, 64), [6; 64]);
+}
+
+#[test]
 fn streams_order_work_and_events_order_streams() {
     let _s = Session::new();
     let module = load(PTX);
@@ -207,6 +221,71 @@ fn programs_are_linked() {
     assert_eq!(launch(kernel, 1, 1, NULL, &[a]), 400);
 }
 
+/// Declares a result that the definition does not give, and none where it does.
+const SLOPPY: &str = r"
+.version 8.0
+.target sm_80
+.address_size 64
+.extern .func (.param .b64 r) consume(.param .b64 p, .param .b32 x);
+.extern .func produce(.param .b64 p);
+.visible .entry k(.param .u64 a)
+{
+    .reg .b64 %rd<3>;
+    ld.param.u64 %rd1, [a];
+    .param .b64 p; .param .b32 x; .param .b64 r;
+    st.param.b64 [p], %rd1; st.param.b32 [x], 5;
+    call (r), consume, (p, x);
+    ld.param.b64 %rd2, [r];
+    add.u64 %rd1, %rd1, 4;
+    .param .b64 q;
+    st.param.b64 [q], %rd1;
+    call produce, (q);
+    ret;
+}
+";
+const STRICT: &str = r"
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .func consume(.param .b64 p, .param .b32 x)
+{
+    .reg .b32 %r<2>; .reg .b64 %rd<2>;
+    ld.param.b64 %rd1, [p]; ld.param.b32 %r1, [x];
+    st.global.u32 [%rd1], %r1;
+    ret;
+}
+.visible .func (.param .b32 r) produce(.param .b64 p)
+{
+    .reg .b64 %rd<2>;
+    ld.param.b64 %rd1, [p];
+    st.global.u32 [%rd1], 6;
+    st.param.b32 [r], 1;
+    ret;
+}
+";
+
+#[test]
+fn declarations_may_be_wrong_about_results() {
+    let _s = Session::new();
+    for order in [[SLOPPY, STRICT], [STRICT, SLOPPY]] {
+        let (mut linker, mut image, mut bytes, mut module) = (NULL, 0, 0, NULL);
+        assert_eq!(cuLinkCreate_v2(0, nothing(), nothing(), out(&mut linker)), 0);
+        for text in order {
+            let data = text.as_ptr() as usize;
+            let code = with_text("part", |n| {
+                cuLinkAddData_v2(linker, 1, data, text.len(), n, 0, nothing(), nothing())
+            });
+            assert_eq!(code, 0);
+        }
+        assert_eq!(cuLinkComplete(linker, out(&mut image), out(&mut bytes)), 0);
+        assert_eq!(cuModuleLoadData(out(&mut module), image), 0);
+        let a = alloc(8);
+        assert_eq!(launch(function(module, "k"), 1, 1, NULL, &[a]), 0);
+        assert_eq!(read(a, 2), [5, 6]);
+        assert_eq!(cuLinkDestroy(linker), 0);
+    }
+}
+
 const GRID: &str = r"
 .version 8.0
 .target sm_80
@@ -289,6 +368,20 @@ fn registered_memory_is_used_by_kernels() {
     assert_eq!(launch(f, 1, 128, NULL, &[address as u64, 4, 100]), 0);
     assert_eq!((cuCtxSynchronize(), cuMemHostUnregister(address)), (0, 0));
     assert_eq!(host, [5; 100]);
+}
+
+#[test]
+fn the_host_waits_for_what_it_sees() {
+    let _s = Session::new();
+    let (mut pinned, mut managed) = (0usize, 0u64);
+    assert_eq!(cuMemHostAlloc(out(&mut pinned), 1 << 20, 2), 0);
+    assert_eq!(cuMemAllocManaged(out(&mut managed), 1 << 20, 1), 0);
+    for address in [pinned as u64, managed] {
+        assert_eq!(cuMemsetD8_v2(address, 0xab, 1 << 20), 0);
+        // SAFETY: memory of both sides, which nothing writes now.
+        let bytes = unsafe { std::slice::from_raw_parts(address as usize as *const u8, 1 << 20) };
+        assert!(bytes.iter().all(|&b| b == 0xab));
+    }
 }
 
 #[test]

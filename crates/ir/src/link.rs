@@ -5,11 +5,14 @@
 //! - Of common variables the largest counts.
 //! - Declarations become the definition, or stay one declaration where nobody defines the name.
 //! - Internal names belong to their module.
+//! - Declarations may name more or fewer results than the definition gives, as C allows where they are not used: results that
+//!   nobody gives are undefined. Parameters must agree.
 
 use crate::entity::{FuncId, GlobalId, LocId};
-use crate::function::{Function, FunctionKind};
+use crate::function::{Function, FunctionKind, ValueDef};
 use crate::module::{FileId, Global, GlobalSpace, Linkage, Module, SymbolRef};
 use crate::op::{AddrOf, Op};
+use crate::types::Type;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -103,9 +106,48 @@ impl Renumber {
 }
 
 /// Whether a caller that knows one can call the other.
-fn is_same_signature(a: &Function, b: &Function) -> bool {
+fn is_compatible(a: &Function, b: &Function) -> bool {
     let types = |f: &Function| f.param_values.iter().map(|&v| f.ty(v)).collect::<Vec<_>>();
-    a.kind == FunctionKind::Entry || (a.results == b.results && types(a) == types(b))
+    let same_results = a.results.iter().zip(&b.results).all(|(a, b)| a == b);
+    a.kind == FunctionKind::Entry || (same_results && types(a) == types(b))
+}
+
+/// Gives calls the results of the function that is called in the end.
+fn adapt_calls(m: &mut Module) {
+    let signatures: Vec<Vec<Type>> = m.functions.iter().map(|f| f.results.clone()).collect();
+    for f in &mut m.functions {
+        for b in 0..f.blocks.len() {
+            let mut n = 0;
+            while n < f.blocks[b].insts.len() {
+                let i = f.blocks[b].insts[n];
+                n += 1;
+                let inst = f.inst(i);
+                let Op::Call(callee) = inst.op else { continue };
+                if inst.guard.is_some() {
+                    // Front ends branch around calls; whatever else does not fit is the validator's to say.
+                    continue;
+                }
+                let wanted = &signatures[callee.index()];
+                let (have, loc) = (inst.results.len(), inst.loc);
+                for k in wanted.len()..have {
+                    let value = f.inst(i).results[k];
+                    let ty = f.ty(value);
+                    let undefined = f.make_inst(Op::Undef, &[], &[ty], None, loc);
+                    // The instruction makes the value that the call does not.
+                    let fresh = std::mem::replace(&mut f.inst_mut(undefined).results[0], value);
+                    f.values[fresh.index()].1 = ValueDef::None;
+                    f.values[value.index()].1 = ValueDef::Inst(undefined, 0);
+                    f.blocks[b].insts.insert(n - 1, undefined);
+                    n += 1;
+                }
+                f.inst_mut(i).results.truncate(wanted.len());
+                for (k, &ty) in wanted.iter().enumerate().skip(have) {
+                    let value = f.new_value(ty, ValueDef::Inst(i, k as u32));
+                    f.inst_mut(i).results.push(value);
+                }
+            }
+        }
+    }
 }
 
 /// Links modules. The result has the first one's name.
@@ -152,7 +194,7 @@ pub fn link(modules: Vec<Module>) -> Result<Module, LinkError> {
                 }
                 Some((id, first)) => {
                     let there = &out.functions[id.index()];
-                    if !is_same_signature(there, &f) {
+                    if !is_compatible(there, &f) {
                         return Err(LinkError::Signature { name: f.name, module: names[n].clone() });
                     }
                     match (function_strength(there), function_strength(&f)) {
@@ -209,13 +251,13 @@ pub fn link(modules: Vec<Module>) -> Result<Module, LinkError> {
             out.globals[id.index()] = g;
         }
     }
+    adapt_calls(&mut out);
     Ok(out)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::Type;
 
     fn function(name: &str, linkage: Linkage, body: bool) -> Function {
         let mut f = Function::new(name, FunctionKind::Device);
@@ -284,7 +326,7 @@ mod tests {
     #[test]
     fn signatures_must_agree() {
         let mut other = function("f", Linkage::Extern, false);
-        other.results.clear();
+        other.results = vec![Type::B64];
         let a = module("a", vec![function("f", Linkage::Visible, true)], vec![]);
         let wrong = link(vec![a, module("b", vec![other], vec![])]);
         assert_eq!(wrong, Err(LinkError::Signature { name: "f".into(), module: "b".into() }));

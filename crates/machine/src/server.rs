@@ -18,6 +18,12 @@ impl Line {
         start
     }
 
+    /// Nothing begins before `until`.
+    #[inline(always)]
+    pub fn hold(&mut self, until: Cycle) {
+        self.free = self.free.later(until);
+    }
+
     /// When the next one could begin.
     #[inline(always)]
     pub fn free(&self) -> Cycle {

@@ -16,6 +16,12 @@ impl Cycle {
         Cycle(self.0.max(other.0))
     }
 
+    /// So many cycles before this one, or the first of all.
+    #[inline(always)]
+    pub fn before(self, n: u32) -> Cycle {
+        Cycle(self.0.saturating_sub(u64::from(n)))
+    }
+
     /// Cycles from `earlier` to this one; none when it is not later.
     #[inline(always)]
     pub fn since(self, earlier: Cycle) -> u64 {

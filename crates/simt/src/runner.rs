@@ -26,6 +26,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const QUANTUM: u64 = 1 << 16;
 /// Instructions of a warp in a turn, when CTAs are interleaved.
 pub const TURN: u64 = 2048;
+/// Instructions that one thread executes before others help it: about as long as starting them takes.
+const ALONE: u64 = 8192;
 /// The machine that functional launches pretend to be.
 const SMS: u32 = 132;
 const WARPS_PER_SM: u32 = 64;
@@ -162,15 +164,21 @@ pub fn run_launch(launch: &Launch, memory: &Memory, options: &Options) -> Result
     }
     if ordered {
         stats.add(&shared.interleaved());
-    } else if workers == 1 {
-        stats.add(&shared.worker());
     } else {
-        let all = std::thread::scope(|s| {
-            let threads: Vec<_> = (0..workers).map(|_| s.spawn(|| shared.worker())).collect();
-            threads.into_iter().map(|t| t.join().unwrap_or_default()).collect::<Vec<_>>()
-        });
-        for s in &all {
-            stats.add(s);
+        // A small launch is over before another thread would have started.
+        let (own, begun) = shared.worker(None, if workers > 1 { ALONE } else { u64::MAX });
+        stats.add(&own);
+        if let Some(begun) = begun {
+            let all = std::thread::scope(|s| {
+                let help = || shared.worker(None, u64::MAX).0;
+                let threads: Vec<_> = (1..workers).map(|_| s.spawn(help)).collect();
+                let (own, _) = shared.worker(Some(begun), u64::MAX);
+                let others = threads.into_iter().map(|t| t.join().unwrap_or_default());
+                others.chain([own]).collect::<Vec<_>>()
+            });
+            for s in &all {
+                stats.add(s);
+            }
         }
     }
     let state = shared.state.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -392,27 +400,43 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// One host thread: CTA after CTA.
-    fn worker(&self) -> Stats {
+    /// One host thread: CTA after CTA, until there are none or all threads have executed so many instructions. Goes on with the
+    /// CTA of a slot, and gives back one whose CTA is not done.
+    fn worker(&self, mut begun: Option<Slot>, most: u64) -> (Stats, Option<Slot>) {
         let mut stats = self.stats();
-        let mut slot = self.slot();
         let mut bounds = Env::bounds(self.launch);
         let ctas = self.launch.ctas();
+        let mut slot = match begun.take() {
+            Some(slot) => slot,
+            None => match self.begin(self.slot(), ctas) {
+                Some(slot) => slot,
+                None => return (stats, None),
+            },
+        };
         loop {
-            let linear = self.next.fetch_add(1, Ordering::Relaxed);
-            if linear >= ctas || linear > self.stop.load(Ordering::Relaxed) {
-                return stats;
-            }
-            self.start(&mut slot, linear);
-            let error = loop {
-                match self.pass(&mut slot, &mut bounds, &mut stats.counts, QUANTUM) {
-                    Pass::More => {}
-                    Pass::Done => break None,
-                    Pass::Error(error) => break Some(error),
-                }
+            let error = match self.pass(&mut slot, &mut bounds, &mut stats.counts, QUANTUM) {
+                Pass::More if self.executed.load(Ordering::Relaxed) >= most => return (stats, Some(slot)),
+                Pass::More => continue,
+                Pass::Done => None,
+                Pass::Error(error) => Some(error),
             };
             self.finish(&mut slot, &mut stats, error);
+            slot = match self.begin(slot, ctas) {
+                Some(slot) if self.executed.load(Ordering::Relaxed) >= most => return (stats, Some(slot)),
+                Some(slot) => slot,
+                None => return (stats, None),
+            };
         }
+    }
+
+    /// Starts the next CTA, if there is one.
+    fn begin(&self, mut slot: Slot, ctas: u64) -> Option<Slot> {
+        let linear = self.next.fetch_add(1, Ordering::Relaxed);
+        if linear >= ctas || linear > self.stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.start(&mut slot, linear);
+        Some(slot)
     }
 
     fn stats(&self) -> Stats {

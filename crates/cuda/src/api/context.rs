@@ -206,10 +206,17 @@ pub fn get_limit(out: Out<usize>, limit: u32) -> Answer {
     out.put(*value as usize)
 }
 
+/// The limit of the heap that device code allocates from.
+const HEAP: u32 = 2;
+
 pub fn set_limit(limit: u32, value: usize) -> Answer {
     let context = context::current()?;
     let mut limits = context.limits.lock().unwrap_or_else(PoisonError::into_inner);
     let (_, place) = limits.iter_mut().find(|(n, _)| *n == limit).ok_or(Code::UNSUPPORTED_LIMIT)?;
+    let memory = context.gpu.device.memory();
+    if limit == HEAP && *place != value as u64 && !memory.set_heap_bytes(value as u64) {
+        return Err(Code::INVALID_VALUE);
+    }
     *place = value as u64;
     Ok(())
 }

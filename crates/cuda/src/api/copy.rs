@@ -6,7 +6,7 @@
 use crate::context::{self, Context};
 use crate::error::{Answer, Code};
 use crate::handle::Handle;
-use crate::memory::{Copy, Fill, Place};
+use crate::memory::{Copy, Fill, Kind, Place};
 use crate::operation::Operation;
 use crate::state::{Driver, driver};
 use crate::stream::Stream;
@@ -62,8 +62,10 @@ pub fn on_device(to: u64, from: u64, bytes: usize) -> Answer {
     super::memory::refuse_in_capture(driver)?;
     let copy = Copy::plain(Place::device(to), Place::device(from), bytes as u64);
     copy.check(driver)?;
-    // Copies within a device do not wait for the host.
-    default_stream(driver, &context)?.enqueue(Operation::Copy(copy)).map(|_| ())
+    // Copies within a device do not make the host wait.
+    let stream = default_stream(driver, &context)?;
+    stream.enqueue(Operation::Copy(copy))?;
+    if is_seen_by_host(driver, to) || is_seen_by_host(driver, from) { stream.synchronize() } else { Ok(()) }
 }
 
 pub fn any(to: u64, from: u64, bytes: usize) -> Answer {
@@ -178,17 +180,25 @@ pub fn slices_async(d: In<Memcpy3d>, stream: Handle) -> Answer {
     later(described(driver()?, &d.get()?)?, stream)
 }
 
+/// Memory that the host reads without asking the driver.
+fn is_seen_by_host(driver: &Driver, address: u64) -> bool {
+    let found = driver.allocations.find(address);
+    found.is_some_and(|a| a.kind.is_host() || a.kind == Kind::Managed)
+}
+
+/// Fills in the order of a stream; of the default stream where there is none, and then the host waits where it sees the memory.
 fn fill(fill: Fill, stream: Option<Handle>) -> Answer {
     let driver = driver()?;
-    let stream = match stream {
-        Some(handle) => Stream::find(driver, handle)?,
-        None => {
-            super::memory::refuse_in_capture(driver)?;
-            default_stream(driver, &context::current()?)?
-        }
-    };
+    if let Some(handle) = stream {
+        let stream = Stream::find(driver, handle)?;
+        fill.check(driver)?;
+        return stream.enqueue(Operation::Fill(fill)).map(|_| ());
+    }
+    super::memory::refuse_in_capture(driver)?;
+    let stream = default_stream(driver, &context::current()?)?;
     fill.check(driver)?;
-    stream.enqueue(Operation::Fill(fill)).map(|_| ())
+    stream.enqueue(Operation::Fill(fill))?;
+    if is_seen_by_host(driver, fill.to) { stream.synchronize() } else { Ok(()) }
 }
 
 fn line(to: u64, value: u32, size: u64, count: usize) -> Fill {

@@ -82,12 +82,16 @@ fn decode(handle: &IpcHandle) -> Option<(u32, u64, u64, Vec<Piece>)> {
 pub fn get(out: Out<IpcHandle>, address: u64) -> Answer {
     let driver = driver()?;
     let context = context::current()?;
-    let a = driver.allocations.find(address).filter(|a| matches!(a.kind, Kind::Device | Kind::Pooled));
+    let a = driver.allocations.find(address).filter(|a| a.kind == Kind::Device);
     let a = a.ok_or(Code::INVALID_VALUE)?;
     if !driver.space().memory().is_unified() {
         return Err(Code::NOT_SUPPORTED);
     }
-    context.synchronize()?;
+    context.check()?;
+    // The pages may have memory of other contexts too.
+    for context in driver.contexts.all().iter().filter(|c| !c.is_dead()) {
+        context.gpu.queue.wait(&context.ends());
+    }
     let (first, last) = (a.start / PAGE * PAGE, a.end().next_multiple_of(PAGE));
     let mut ranges = driver.exports.ranges();
     let mut pieces = Vec::new();
@@ -105,7 +109,7 @@ pub fn get(out: Out<IpcHandle>, address: u64) -> Answer {
         // SAFETY: pages of device memory, which are mapped as long as the process lives.
         let old = unsafe { std::slice::from_raw_parts(at as usize as *const u8, (end - at) as usize) };
         file.write_all_at(old, 0).map_err(|_| Code::OUT_OF_MEMORY)?;
-        // SAFETY: they hold the same bytes before and after, and the context has no work.
+        // SAFETY: they hold the same bytes before and after, and no work is under way.
         unsafe { pages::put(at, end - at, &file, 0) }?;
         ranges.push(Shared { start: at, end, file });
     }

@@ -156,7 +156,7 @@ pub fn parameters(f: &image::Function, params: In<usize>, extra: In<usize>) -> A
 }
 
 /// Where the last parameter ends.
-fn unpadded(f: &image::Function) -> usize {
+pub fn unpadded(f: &image::Function) -> usize {
     f.params.iter().map(|p| (p.offset + p.size) as usize).max().unwrap_or(0)
 }
 

@@ -8,6 +8,7 @@ pub mod graph;
 pub mod graph_nodes;
 pub mod ipc;
 pub mod launch;
+pub mod legacy;
 pub mod library;
 pub mod link;
 pub mod memory;

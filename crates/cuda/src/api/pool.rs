@@ -125,7 +125,7 @@ pub fn free(address: u64, stream: Handle) -> Answer {
     }
     driver.allocations.remove(address).ok_or(Code::INVALID_VALUE)?;
     driver.pools.owners().remove(&address);
-    stream.enqueue(Operation::Free(a.base)).map(|_| ())
+    stream.enqueue(Operation::Free(a)).map(|_| ())
 }
 
 pub fn default(out: Out<Handle>, device: i32) -> Answer {

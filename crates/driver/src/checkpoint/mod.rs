@@ -176,6 +176,10 @@ impl<'a> Keeper<'a> {
         self.every
     }
 
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Writes one, in the middle of the launch after those that have finished, which took so many seconds so far.
     pub fn save(
         &self,

@@ -284,6 +284,10 @@ impl Sm {
     /// An answer; answers come in the order of their cycles within one exchange.
     pub fn deliver(&mut self, responses: &mut Vec<Response>) {
         if !responses.is_empty() {
+            // In the order of cycles: the last one of a store says how far behind memory is.
+            if let Some(last) = responses.iter().rev().find(|r| r.kind == RequestKind::Store) {
+                self.load_store.hold_stores(last.at);
+            }
             self.inbox.put(responses);
             self.next = self.next.min(self.next_arrival());
         }

@@ -216,7 +216,7 @@ impl Sm {
         let path = operation.path();
         let conflicts = self.counters.bank_conflicts;
         let before = self.watcher.as_ref().map(|_| self.counters);
-        let Issued { operands_read, result } =
+        let Issued { operands_read, left, result } =
             self.load_store.issue(Cycle(now), &operation, &mut self.out, &mut self.counters);
         if let (Some(watcher), Some(before)) = (&mut self.watcher, &before) {
             watcher.accessed(n as u16, reads, warp.pc, &self.access, !returns, [before, &self.counters], now);
@@ -244,7 +244,7 @@ impl Sm {
             warp.write(writes, ready);
         } else {
             warp.stores += u32::from(result == Outcome::Pending);
-            warp.stores_left = warp.stores_left.max(operands_read.0);
+            warp.stores_left = warp.stores_left.max(operands_read.0).max(left.0);
         }
         let class = if path == Path::Global { Class::Global } else { Class::Shared };
         self.subs[s].hold(class, now, self.load_store.room(s as u32, path).0);

@@ -22,6 +22,7 @@ use isa::abi::{GLOBAL_BASE, GLOBAL_END};
 use region::Region;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Allocations start at multiples of this.
@@ -78,6 +79,8 @@ pub struct Memory {
     /// Sorted by address.
     table: RwLock<Vec<Bounds>>,
     heap: Mutex<Heap>,
+    /// Bytes that the heap will have.
+    heap_bytes: AtomicU64,
     /// Bytes that may be allocated.
     limit: u64,
 }
@@ -88,7 +91,13 @@ impl Memory {
         let reserve = (GLOBAL_END - GLOBAL_BASE).min(limit.saturating_mul(2).saturating_add(1 << 30));
         let region = Region::reserve(reserve as usize, GLOBAL_BASE as usize)
             .map_err(|e| MemoryError::Reserve(e.to_string()))?;
-        Ok(Memory { region, table: RwLock::new(Vec::new()), heap: Mutex::new(Heap::default()), limit })
+        Ok(Memory {
+            region,
+            table: RwLock::new(Vec::new()),
+            heap: Mutex::new(Heap::default()),
+            heap_bytes: AtomicU64::new(HEAP_BYTES),
+            limit,
+        })
     }
 
     fn read_table(&self) -> RwLockReadGuard<'_, Vec<Bounds>> {
@@ -282,12 +291,22 @@ impl Memory {
         self.heap.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Sets how large the heap of device code will be; false once there is one.
+    pub fn set_heap_bytes(&self, bytes: u64) -> bool {
+        let is_open = !self.heap().exists();
+        if is_open {
+            self.heap_bytes.store(bytes, Ordering::Relaxed);
+        }
+        is_open
+    }
+
     /// Device `malloc`; zero when the heap is used up.
     pub fn device_malloc(&self, bytes: u64) -> u64 {
         let mut heap = self.heap();
         if !heap.exists() {
-            match self.alloc(HEAP_BYTES) {
-                Ok(start) => *heap = Heap::new(start, HEAP_BYTES),
+            let bytes = self.heap_bytes.load(Ordering::Relaxed);
+            match self.alloc(bytes) {
+                Ok(start) => *heap = Heap::new(start, bytes),
                 Err(_) => return 0,
             }
         }
@@ -376,5 +395,9 @@ mod tests {
         m.device_free(a);
         m.device_free(0);
         assert_eq!(m.device_malloc(6 << 20), a);
+        assert!(!m.set_heap_bytes(1 << 20), "there is a heap already");
+        let small = memory();
+        assert!(small.set_heap_bytes(1 << 20));
+        assert!(small.device_malloc(2 << 20) == 0 && small.device_malloc(1 << 19) != 0);
     }
 }

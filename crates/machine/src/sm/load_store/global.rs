@@ -37,6 +37,10 @@ impl LoadStore {
         }
         pieces.list().iter().for_each(|p| self.cache.expect(p.line));
         let tags = pieces.look_up(self.spec.l1.tags_per_cycle);
+        let at = match op.kind {
+            Kind::Load | Kind::Prefetch => at,
+            _ => at.later(self.leave.free().before(self.spec.l1.store_backlog)),
+        };
         let begin = self.tags.serve(at, u64::from(tags));
         counters.l1_requests += 1;
         let other = match shared {

@@ -98,6 +98,8 @@ pub enum Outcome {
 pub struct Issued {
     /// Source registers may be overwritten by an instruction that issues then.
     pub operands_read: Cycle,
+    /// It has left the sub-core's queue.
+    pub left: Cycle,
     pub result: Outcome,
 }
 
@@ -230,6 +232,13 @@ impl LoadStore {
         }
     }
 
+    /// A store that left will be acknowledged at `last`: where that is later than the way there and back takes, memory does
+    /// not take what is sent, and stores stay here.
+    #[inline]
+    pub fn hold_stores(&mut self, last: Cycle) {
+        self.leave.hold(last.before(self.spec.l1.store_trip));
+    }
+
     /// Nothing is under way.
     pub fn is_idle(&self) -> bool {
         self.flights.is_empty()
@@ -282,7 +291,7 @@ impl LoadStore {
             Path::Global => port.global.put(left),
             Path::Shared => port.shared.put(left),
         }
-        Issued { operands_read, result }
+        Issued { operands_read, left, result }
     }
 
     /// When a result is there whose access reached the banks at `begin` and has this latency from its issue on.

@@ -24,6 +24,10 @@ spec! {
         request_interval: u32 where 1..=1024,
         /// Bytes of store data that leave the SM in a cycle; what does not fill its sectors takes a cycle more for the mask of its bytes. No load from global or local memory reads the banks then.
         store_bytes: u32 where 1..=1024,
+        /// Cycles of store data that can wait to leave the SM. With as much, stores and what comes behind them wait in their queues.
+        store_backlog: u32 where 1..=1 << 20,
+        /// Cycles from a store leaving the SM to its acknowledgement for which the way to memory has room: stores that take longer wait before they leave.
+        store_trip: u32 where 1..=1 << 20,
         /// Bytes of data from memory that are written to the banks in a cycle, in which no store to global or local memory is.
         fill_bytes: u32 where 1..=1024,
         /// A store that misses has a line until it is acknowledged: other stores to the line count as hits meanwhile.

@@ -485,6 +485,28 @@ fn stores_leave_by_sectors_and_parts_of_sectors_take_longer() {
 }
 
 #[test]
+fn stores_that_cannot_leave_stay_in_their_queue_and_hold_what_is_behind() {
+    let mut b = Bench::new(300);
+    let a = scattered(Space::Global, 4, |l| l * 128);
+    let (backlog, trip) = (b.unit.spec.l1.store_backlog, b.unit.spec.l1.store_trip);
+    // The first leaves at once; its 64 cycles of data are what may wait.
+    let first = b.issue(Cycle(1000), &op(Kind::Store, &a, 0)).left;
+    let second = b.issue(Cycle(1000), &op(Kind::Store, &a, 1)).left;
+    let third = b.issue(Cycle(1000), &op(Kind::Store, &a, 2)).left;
+    assert_eq!((backlog, third - second), (64, 64));
+    assert!(second - first < 64, "{}", second - first);
+    // A load comes through the same tags.
+    let load = access(Space::Global, 4, Where::Consecutive(1 << 20), FULL);
+    assert!(b.issue(Cycle(1004), &op(Kind::Load, &load, 3)).left >= third);
+    // Memory is slow: a store that left will be acknowledged late, and the next one leaves as much later.
+    let mut b = Bench::new(300);
+    b.unit.hold_stores(Cycle(1000 + u64::from(trip)));
+    assert_eq!(b.issue(Cycle(1000), &op(Kind::Store, &a, 0)).left, first);
+    b.unit.hold_stores(Cycle(5000 + u64::from(trip)));
+    assert_eq!(b.issue(Cycle(2000), &op(Kind::Store, &a, 1)).left.0, 5000 - u64::from(backlog) - 8);
+}
+
+#[test]
 fn atomics_say_how_many_operations_meet() {
     let mut b = Bench::new(300);
     let a = access(Space::Global, 4, Where::Same(256), FULL);
