@@ -289,6 +289,7 @@ impl<'m> Streams<'m> {
 
     /// Launches a kernel with a CTA for every entry of a queue, those that come while it runs among them: CTA number n
     /// works on entry n. It ends when all entries are done and nobody who runs can append any more.
+    #[expect(clippy::too_many_arguments, reason = "all that a launch is")]
     pub fn launch_queue(
         &mut self,
         stream: Stream,
