@@ -30,6 +30,10 @@ pub struct Arguments {
     /// Write timelines of SMs, warps and memory, for ui.perfetto.dev.
     #[arg(long, value_name = "FILE")]
     perfetto: Option<PathBuf>,
+    /// SMs of which timelines have the states of single warps: numbers and ranges, such as 0-3,7; the first SM where it is
+    /// left out.
+    #[arg(long, value_name = "LIST")]
+    warps: Option<String>,
     /// Write a profile for pprof.
     #[arg(long, value_name = "FILE")]
     pprof: Option<PathBuf>,
@@ -153,7 +157,14 @@ fn measure(
     };
     // Samples that slow the program down are taken in a run of their own.
     let first = sampling.as_ref().filter(|s| s.settings.drain != Drain::LoadStore);
-    let timing = Timing { cold: arguments.cold, detail: true, sampling: first, ..Timing::new(config) };
+    let closely = arguments.warps.as_deref().map(|text| sampling::sms("--warps", text)).transpose()?;
+    let timing = Timing {
+        cold: arguments.cold,
+        detail: true,
+        closely: closely.as_deref(),
+        sampling: first,
+        ..Timing::new(config)
+    };
     let mut done = checkpoint.map(|c| c.done().clone()).unwrap_or_default();
     if let Some(checkpoint) = checkpoint {
         session.adopt(checkpoint)?;

@@ -82,6 +82,15 @@ fn ranges(text: &str) -> Option<Vec<(u64, u64)>> {
     text.split(',').map(one).collect()
 }
 
+/// SMs by their numbers, as an option gives them.
+pub fn sms(option: &str, text: &str) -> Result<Vec<u32>, Problems> {
+    let wrong =
+        || Problem::new(format!("{option} takes numbers and ranges, not `{text}`")).help("such as 0-3,7");
+    let list = ranges(text).ok_or_else(wrong)?;
+    let most = u64::from(trace::record::MAX_SMS) - 1;
+    Ok(list.into_iter().flat_map(|(a, b)| a..=b.min(most)).map(|n| n as u32).collect())
+}
+
 fn range(option: &str, text: &Option<String>) -> Result<Option<(u64, u64)>, Problems> {
     let Some(text) = text else { return Ok(None) };
     match ranges(text).as_deref() {
@@ -122,11 +131,7 @@ impl Options {
             ..Settings::default()
         };
         if let Some(text) = &self.sample_sms {
-            let list = ranges(text).ok_or_else(|| {
-                Problem::new(format!("--sample-sms takes numbers and ranges, not `{text}`"))
-                    .help("such as 0-3,7")
-            })?;
-            settings.only(list.into_iter().flat_map(|(a, b)| a..=b.min(1023)).map(|n| n as u32));
+            settings.only(sms("--sample-sms", text)?);
         }
         if let Some(ctas) = range("sample-ctas", &self.sample_ctas)? {
             settings.ctas = ctas;
@@ -177,7 +182,11 @@ impl Options {
 pub fn words(sampling: &Sampling) -> String {
     let s = &sampling.settings;
     let what = s.event.map_or("cycles", Event::name);
-    format!("every {} {what}{}", s.period, if s.in_turn { ", one warp in turn" } else { "" })
+    format!(
+        "every {} {what}{}",
+        s.period,
+        if s.in_turn { ", one warp of each scheduler in turn" } else { "" }
+    )
 }
 
 #[cfg(test)]

@@ -161,8 +161,10 @@ fn samples_beside_the_exact_profile() {
     let line = out.lines().find(|l| l.contains(" samples, ")).expect("a line");
     assert!(!line.ends_with("+0 cycles"), "{line}");
     let (_, out, _) = run(&["--sample-by", "barriers", "--sample-in-turn"]);
-    assert!(out.contains("every 50 barriers, one warp in turn"), "{out}");
-    for wrong in [["--sample-sms", "x"], ["--sample-ctas", "5-1"], ["--sample-cycles", "1,2"]] {
+    assert!(out.contains("every 50 barriers, one warp of each scheduler in turn"), "{out}");
+    for wrong in
+        [["--sample-sms", "x"], ["--warps", "3-1"], ["--sample-ctas", "5-1"], ["--sample-cycles", "1,2"]]
+    {
         let (status, _, err) = run(&wrong);
         assert!(status == Some(2) && err.contains(wrong[0]), "{err}");
     }

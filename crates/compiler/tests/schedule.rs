@@ -390,3 +390,75 @@ fn independent_chains_fill_each_others_waits() {
     let (source, scheduled) = (body(0), body(3));
     assert!(scheduled * 2 < source, "{scheduled} cycles, {source} in the order of the source");
 }
+
+/// Rows of a stencil, one behind the other: loads that are all used by the row, and a store.
+fn rows(count: usize) -> String {
+    let mut text = String::from(
+        ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 out)\n{\n\
+         .reg .u64 o, d;\n.reg .u32 t;\n.reg .f32 a, b, s;\n\
+         ld.param.u64 o, [out];\nmov.u32 t, %tid.x;\nmul.wide.u32 d, t, 64;\nadd.u64 o, o, d;\n",
+    );
+    for n in 0..count {
+        text += "mov.f32 s, 0f00000000;\n";
+        for k in 0..4 {
+            let at = 64 * n + 8 * k;
+            write!(
+                text,
+                "ld.global.nc.f32 a, [o+{at}];\nld.global.nc.f32 b, [o+{}];\nadd.f32 a, a, b;\nfma.rn.f32 s, s, 0f3F000000, a;\n",
+                at + 4
+            )
+            .expect("a string");
+        }
+        writeln!(text, "st.global.f32 [o+{}], s;", 64 * n).expect("a string");
+    }
+    text + "exit;\n}\n"
+}
+
+#[test]
+fn rows_that_stand_behind_each_other_overlap_without_keeping_all_of_them_open() {
+    let image = compile(&rows(24), 3, None);
+    assert!(image.functions[0].registers <= 32);
+    // Cycles are counted as if loads came from near, so only that they are few says that loads wait together.
+    let (source, scheduled) = (cycles(&compile(&rows(24), 0, None).code), cycles(&image.code));
+    assert!(scheduled * 4 < source, "{scheduled} cycles, {source} in the order of the source");
+    // A row is stored before the last rows begin.
+    let code = &image.code;
+    let first_store = code.iter().position(|i| i.op == isa::Op::Stg).expect("a store");
+    let loads_before = code[..first_store].iter().filter(|i| i.op == isa::Op::Ldg).count();
+    assert!(loads_before < 24 * 8 / 2, "{loads_before} loads before the first row is done");
+}
+
+/// Products of columns in fours with a word each, as in a multiplication of matrices.
+fn fours(count: usize) -> String {
+    let mut text = String::from(
+        ".version 8.5\n.target sm_90\n.address_size 64\n.shared .align 16 .b8 memory[8192];\n\
+         .visible .entry k(.param .u64 out)\n{\n\
+         .reg .u64 o, d;\n.reg .u32 s, t;\n.reg .f32 a, b, c, e, x, y, z, w, v;\n\
+         ld.param.u64 o, [out];\nmov.u32 t, %tid.x;\nmul.wide.u32 d, t, 64;\nadd.u64 o, o, d;\nmov.u32 s, memory;\n\
+         mov.f32 a, 0f00000000;\nmov.f32 b, a;\nmov.f32 c, a;\nmov.f32 e, a;\nbar.sync 0;\n",
+    );
+    for n in 0..count {
+        for (row, sum) in ["a", "b", "c", "e"].into_iter().enumerate() {
+            writeln!(text, "ld.shared.v4.f32 {{x, y, z, w}}, [s+{}];", 1024 * row + 16 * n)
+                .expect("a string");
+            for (k, part) in ["x", "y", "z", "w"].into_iter().enumerate() {
+                let at = 4096 + 128 * (4 * n + k);
+                writeln!(text, "ld.shared.f32 v, [s+{at}];\nfma.rn.f32 {sum}, v, {part}, {sum};")
+                    .expect("a string");
+            }
+        }
+    }
+    text + "st.global.v4.f32 [o], {a, b, c, e};\nexit;\n}\n"
+}
+
+#[test]
+fn vectors_find_aligned_places_in_an_order_that_overlaps_their_loads() {
+    let body = |level: u8| {
+        let image = compile(&fours(8), level, None);
+        assert!(image.functions[0].registers <= 40, "{} registers", image.functions[0].registers);
+        let barrier = image.code.iter().position(|i| i.op == isa::Op::Bar).expect("a barrier");
+        cycles(&image.code[barrier + 1..])
+    };
+    let (source, scheduled) = (body(0), body(3));
+    assert!(scheduled * 4 < source, "{scheduled} cycles, {source} in the order of the source");
+}

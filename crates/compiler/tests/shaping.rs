@@ -165,3 +165,42 @@ fn known_bits_make_operations_simpler() {
     let (f, _) = shaped("mul.lo.u32 b, a, 10;\nsub.u32 b, t, b;\nst.global.u32 [e], b;");
     assert_eq!(count(&f, |i| i.op == Op::Sub), 0, "{f}");
 }
+
+/// A loop of `loads` loads from shared memory, `adds` float operations, and what else stands in it.
+fn shared_loop(loads: usize, adds: usize, more: &str) -> (Function, Vec<Remark>) {
+    let loads: String =
+        (0..loads).map(|k| format!("ld.shared.f32 y, [b+{}];\nfma.rn.f32 x, y, y, x;\n", 4 * k)).collect();
+    let adds = "fma.rn.f32 x, x, x, x;\n".repeat(adds);
+    shaped(&format!(
+        "mov.u32 b, cell;\nmov.u32 i, 0;\nmov.f32 x, 0f00000000;\nsetp.lt.s32 p, n, 1;\n@p bra $end;\n$loop:\n\
+         {loads}{adds}{more}add.u32 b, b, 4;\nadd.u32 i, i, 1;\nsetp.lt.s32 p, i, n;\n@p bra $loop;\n$end:\n\
+         st.global.f32 [e], x;"
+    ))
+}
+
+#[test]
+fn loads_from_shared_memory_allow_longer_bodies_to_unroll() {
+    let unrolls = |loads, adds, more| said(&shared_loop(loads, adds, more).1, "unroll");
+    for (loads, longest) in [(1, 26), (2, 30), (4, 38)] {
+        let others = 2 * loads + 4;
+        assert!(unrolls(loads, longest - others, ""), "{loads} loads");
+        assert!(!unrolls(loads, longest - others + 1, ""), "{loads} loads");
+    }
+    // The scaling around a root counts, where there is any.
+    let root = "rsqrt.approx.f32 x, x;\n";
+    assert!(unrolls(1, 14, root) && !unrolls(1, 15, root));
+    assert!(unrolls(1, 19, "rsqrt.approx.ftz.f32 x, x;\n"));
+    let store = "st.shared.f32 [b+32], x;\n";
+    assert!(unrolls(1, 18, store) && !unrolls(1, 19, store));
+}
+
+#[test]
+fn stores_end_what_is_known_of_memory_but_not_of_what_is_read_only() {
+    let loads = |kind: &str| {
+        let (f, _) = shaped(&format!(
+            "ld.global{kind}.u32 b, [e+4];\nst.global.u32 [o], b;\nld.global{kind}.u32 c, [e+4];\nst.global.u32 [o+4], c;"
+        ));
+        count(&f, |i| matches!(i.op, Op::Load(a) if a.offset == 4))
+    };
+    assert_eq!((loads(""), loads(".nc")), (2, 1));
+}

@@ -121,7 +121,7 @@ pub fn json(rows: &[Row]) -> Value {
 }
 
 /// Seconds that this thread was on a core so far; `None` where the host does not say.
-fn seconds_on_core() -> Option<f64> {
+pub(crate) fn seconds_on_core() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanoseconds: u64 = text.split_whitespace().next()?.parse().ok()?;
     Some(nanoseconds as f64 * 1e-9)

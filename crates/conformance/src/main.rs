@@ -249,8 +249,8 @@ fn main() -> ExitCode {
         Command::Bench { directory, timed: true, config, all, filter, repetitions, json, .. } => {
             run_timed_bench(directory, config, all, filter, repetitions, json)
         }
-        Command::Bench { directory, watched: true, config, filter, repetitions, json, .. } => {
-            timed_commands::watch_bench(&directory, config, filter.as_deref(), repetitions, json)
+        Command::Bench { directory, watched: true, config, all, filter, repetitions, json, .. } => {
+            timed_commands::watch_bench(&directory, config, all, filter.as_deref(), repetitions, json)
         }
         Command::Bench { directory, all, filter, level, repetitions, json, .. } => {
             run_bench(directory, all, filter, level, repetitions, json)

@@ -6,10 +6,12 @@ use crate::{counters, profile, stalls, timing};
 use driver::launch_file::{Arg, LaunchFile};
 use driver::{Device, Dim, Module, Session};
 use machine::ppu::{Ppu, RunOptions};
+use machine::sm::trace_cell::{Settings, registers};
 use machine::stall::{STALLS, StallCycles};
 use machine::{Config, Counters};
 use rayon::prelude::*;
 use serde_json::Value;
+use trace::record::read_all;
 
 /// What the machine measured for the launches of a kernel, together.
 #[derive(Clone, PartialEq, Debug)]
@@ -19,6 +21,8 @@ pub struct Run {
     pub stalls: StallCycles,
     /// The same by source line.
     pub lines: profile::Lines,
+    /// Samples by source line, where some were taken.
+    pub samples: profile::Lines,
     /// Warp slots of an SM.
     pub slots: u32,
     /// Cycles of a model that knows no mechanism.
@@ -37,10 +41,8 @@ impl Run {
         self.cycles += other.cycles;
         self.counters.add(&other.counters);
         self.stalls.iter_mut().zip(&other.stalls).for_each(|(sum, n)| *sum += n);
-        for (line, row) in &other.lines {
-            let sum = self.lines.entry(line.clone()).or_insert([0; STALLS]);
-            sum.iter_mut().zip(row).for_each(|(sum, n)| *sum += n);
-        }
+        profile::add(&mut self.lines, &other.lines);
+        profile::add(&mut self.samples, &other.samples);
         self.trivial += other.trivial;
     }
 
@@ -58,7 +60,7 @@ impl Run {
     }
 
     pub fn profile(&self, kernel: &Kernel, results: &Value) -> Option<profile::Row> {
-        profile::Row::new(&kernel.name, &self.lines, Truth::of(results, &kernel.name))
+        profile::Row::new(&kernel.name, &self.lines, &self.samples, Truth::of(results, &kernel.name))
     }
 }
 
@@ -66,7 +68,14 @@ impl Run {
 pub struct Machine {
     ppu: Ppu,
     threads: usize,
+    /// Takes samples as the GPU's profiler does.
+    samples: bool,
 }
+
+/// Cycles between two samples. The GPU's profiler takes 512 or 1,024; the same shares come with less noise from more.
+const SAMPLE_PERIOD: u64 = 16;
+/// Bytes of samples that a launch may have.
+const SAMPLE_BYTES: u64 = 256 << 20;
 
 impl Machine {
     /// The cycle at which the last launch had ended.
@@ -76,7 +85,13 @@ impl Machine {
 
     pub fn new(config: &Config, threads: usize) -> Machine {
         let all = std::thread::available_parallelism().map_or(1, usize::from);
-        Machine { ppu: Ppu::new(config.clone()), threads: if threads == 0 { all } else { threads } }
+        let threads = if threads == 0 { all } else { threads };
+        Machine { ppu: Ppu::new(config.clone()), threads, samples: false }
+    }
+
+    /// Takes samples too.
+    pub fn sampling(self) -> Machine {
+        Machine { samples: true, ..self }
     }
 
     pub fn config(&self) -> &Config {
@@ -111,7 +126,16 @@ impl Machine {
             .map_err(|e| e.to_string())?;
         let launch = std::sync::Arc::new(launch);
         let options = RunOptions { threads: self.threads, ..RunOptions::default() };
+        let buffer = match self.samples {
+            true => Some(self.begin_samples(device)?),
+            false => None,
+        };
         let timed = self.ppu.launch(&launch, device.memory(), &options).map_err(|e| format!("{e:?}"))?;
+        let mut samples = profile::Lines::new();
+        if let Some(settings) = &buffer {
+            let rows = self.end_samples(device, settings, timed.stalls.len())?;
+            profile::add_lines(&mut samples, module.image(), &rows);
+        }
         let mut stalls = [0; STALLS];
         for at in &timed.stalls {
             stalls.iter_mut().zip(at).for_each(|(sum, n)| *sum += n);
@@ -124,9 +148,51 @@ impl Machine {
             counters: timed.counters,
             stalls,
             lines,
+            samples,
             slots: self.config().sm.warps,
             trivial: trivial.cycles(timed.counters.warp_instructions as f64, 0.0),
         })
+    }
+
+    /// Sets the trace cells: every so often one warp of each scheduler in turn.
+    fn begin_samples(&mut self, device: &Device) -> Result<Settings, String> {
+        let buffer = device.memory().alloc_top(SAMPLE_BYTES).map_err(|e| e.to_string())?;
+        let settings = Settings {
+            in_turn: true,
+            period: SAMPLE_PERIOD,
+            buffer,
+            buffer_bytes: SAMPLE_BYTES,
+            ..Settings::default()
+        };
+        for (offset, value) in settings.words() {
+            self.ppu.write_trace_register(offset, value).map_err(|e| e.to_string())?;
+        }
+        Ok(settings)
+    }
+
+    /// Turns them off: samples by instruction and reason.
+    fn end_samples(
+        &mut self,
+        device: &Device,
+        settings: &Settings,
+        instructions: usize,
+    ) -> Result<Vec<StallCycles>, String> {
+        self.ppu.write_trace_register(registers::CONTROL, 0).map_err(|e| e.to_string())?;
+        let trace = self.ppu.trace_registers();
+        let (records, lost) = (trace.wide(registers::RECORDS), trace.wide(registers::LOST));
+        if lost > 0 {
+            return Err(format!("{lost} samples were lost"));
+        }
+        let mut bytes = vec![0; records as usize * settings.form.bytes()];
+        device.memory().read(settings.buffer, &mut bytes).map_err(|e| e.to_string())?;
+        device.memory().free(settings.buffer).map_err(|e| e.to_string())?;
+        let mut rows = vec![[0; STALLS]; instructions];
+        for r in read_all(settings.form, &bytes) {
+            if let (Some(row), Some(reason)) = (rows.get_mut(r.instruction() as usize), r.reason()) {
+                row[reason as usize] += 1;
+            }
+        }
+        Ok(rows)
     }
 
     /// Runs one launch of a file, cold.
@@ -162,7 +228,11 @@ impl Machine {
 
 /// Runs a kernel's launches on a new machine and compares the results.
 pub fn run(kernel: &Kernel, expected: &Value, config: &Config, threads: usize) -> (Outcome, Option<Run>) {
-    let mut machine = Machine::new(config, threads);
+    run_on(Machine::new(config, threads), kernel, expected)
+}
+
+/// The same on a machine.
+fn run_on(mut machine: Machine, kernel: &Kernel, expected: &Value) -> (Outcome, Option<Run>) {
     let mut total: Option<Run> = None;
     let outcome = kernels::run_with(kernel, expected, |file, session, number| {
         let run = machine.launch_of(file, session, number)?;
@@ -185,17 +255,38 @@ pub fn run_all(
     expected: &Value,
     config: &Config,
     threads: usize,
+    take: impl FnMut(&Kernel, Outcome, Option<Run>),
+) {
+    run_each(list, threads, |kernel, n| run(kernel, expected, config, n), take);
+}
+
+/// The same with samples, which change nothing else.
+pub fn sample_all(
+    list: &[Kernel],
+    expected: &Value,
+    config: &Config,
+    threads: usize,
+    take: impl FnMut(&Kernel, Outcome, Option<Run>),
+) {
+    let run = |kernel: &Kernel, n: usize| run_on(Machine::new(config, n).sampling(), kernel, expected);
+    run_each(list, threads, run, take);
+}
+
+fn run_each(
+    list: &[Kernel],
+    threads: usize,
+    run: impl Fn(&Kernel, usize) -> (Outcome, Option<Run>) + Sync,
     mut take: impl FnMut(&Kernel, Outcome, Option<Run>),
 ) {
     if threads > 0 {
         for kernel in list {
-            let (outcome, measured) = run(kernel, expected, config, threads);
+            let (outcome, measured) = run(kernel, threads);
             take(kernel, outcome, measured);
         }
         return;
     }
     for part in list.chunks(SIDE_BY_SIDE) {
-        let found: Vec<_> = part.par_iter().map(|kernel| run(kernel, expected, config, 1)).collect();
+        let found: Vec<_> = part.par_iter().map(|kernel| run(kernel, 1)).collect();
         for (kernel, (outcome, measured)) in part.iter().zip(found) {
             take(kernel, outcome, measured);
         }

@@ -143,7 +143,7 @@ pub fn profile(selection: &Selection, machine: &Machine) -> Result<bool, String>
     if !selection.json {
         println!("{:<10}{}", "results", profile::head());
     }
-    timed::run_all(&list, &expected, &config, machine.threads, |kernel, outcome, run| {
+    timed::sample_all(&list, &expected, &config, machine.threads, |kernel, outcome, run| {
         matching += usize::from(outcome == Outcome::Match);
         let row = run.and_then(|run| run.profile(kernel, &expected));
         let (word, why) = outcome.words();
@@ -240,13 +240,14 @@ pub fn measure_speed(
 pub fn watch_bench(
     directory: &Path,
     config: String,
+    all: bool,
     filter: Option<&str>,
     repetitions: u32,
     json: bool,
 ) -> Result<bool, String> {
     let config = Machine { config, threads: 1 }.load()?;
     let (mut list, _) = kernels::load(directory)?;
-    list.retain(|k| watch_bench::KERNELS.contains(&k.name.as_str()));
+    list.retain(|k| all || watch_bench::KERNELS.contains(&k.name.as_str()));
     list.retain(|k| filter.is_none_or(|part| k.name.contains(part)));
     let mut rows = Vec::new();
     for kernel in &list {

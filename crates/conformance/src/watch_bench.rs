@@ -1,6 +1,7 @@
 //! What watching costs the host: seconds of a launch with a profile, and with samples, over those of one that nobody
 //! watches. All three run in turn in one process, and the best of each counts.
 
+use crate::compile_bench::seconds_on_core as on_core;
 use crate::kernels::Kernel;
 use driver::launch_file::LaunchFile;
 use driver::{CompileOptions, LaunchOptions, Sampling, Session, Timing};
@@ -65,11 +66,13 @@ pub fn measure(kernel: &Kernel, config: &Config, repetitions: u32) -> Result<Row
                 ..Timing::new(config)
             };
             let options = LaunchOptions { threads: 1, timing: Some(timing), ..LaunchOptions::default() };
-            let start = Instant::now();
+            let (start, clock) = (on_core(), Instant::now());
             for number in 0..file.launches.len() {
                 session.launch(number, &options).map_err(|e| e.to_string())?;
             }
-            *best = best.min(start.elapsed().as_secs_f64());
+            // What else the host does is not the launch's fault.
+            let seconds = start.zip(on_core()).map_or(clock.elapsed().as_secs_f64(), |(a, b)| b - a);
+            *best = best.min(seconds);
         }
     }
     Ok(Row { name: kernel.name.clone(), plain: best[0], profiled: best[1], sampled: best[2] })

@@ -12,9 +12,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use trace::distance::{Weights, total_variation};
 use trace::record::read_all;
 
-/// Kernels of more instructions than this take too long here.
-const MOST: f64 = 5e5;
-
 fn kernels(set: &str, most: f64) -> Vec<PathBuf> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(set);
     let (kernels, results) = load(&dir).expect("test data");
@@ -47,9 +44,9 @@ fn every(period: u64) -> Sampling {
 
 #[test]
 fn nobody_notices_that_they_are_watched() {
-    let mut paths = kernels("main", MOST);
-    paths.extend(kernels("sweep", MOST).into_iter().step_by(3));
-    assert!(paths.len() > 10);
+    let mut paths = kernels("main", f64::INFINITY);
+    paths.extend(kernels("sweep", f64::INFINITY));
+    assert_eq!(paths.len(), 14 + 55, "every kernel");
     // Records of instructions that lack more than one thing.
     let several = AtomicUsize::new(0);
     paths.par_iter().for_each(|path| {
@@ -134,7 +131,7 @@ fn other_ways_to_sample() {
     assert_eq!(same, cycles(&plain));
     assert!(narrow.lost > 0, "64 warps every 4 cycles do not fit 8 bytes a cycle");
     let (turns, _) = take(&|s| s.in_turn = true);
-    assert!(turns.records > 0 && turns.records < sampled.records / 4);
+    assert!(turns.records > 0 && turns.records < sampled.records, "one warp of each scheduler");
     for (event, period) in [(Event::CacheMiss, 64), (Event::Branch, 16), (Event::Barrier, 4)] {
         let (by_event, same) = take(&|s| (s.event, s.period) = (Some(event), period));
         assert!(by_event.records > 0 && same == cycles(&plain), "{event:?}");

@@ -51,6 +51,8 @@ pub struct Timing<'a> {
     pub cold: bool,
     /// Collects what a profile shows; cycles and results stay the same.
     pub detail: bool,
+    /// SMs of which a profile has the states of single warps; the first where `None`.
+    pub closely: Option<&'a [u32]>,
     /// Lets trace cells collect samples.
     pub sampling: Option<&'a Sampling>,
     /// Told the simulated cycles so far.
@@ -70,6 +72,7 @@ impl<'a> Timing<'a> {
             config,
             cold: false,
             detail: false,
+            closely: None,
             sampling: None,
             cycles: None,
             progress: None,
@@ -192,6 +195,7 @@ impl Module {
             record_choices: false,
             print: options.print,
             detail: timing.detail,
+            closely: timing.closely,
             checkpoints: timing.checkpoints,
             resume: timing.resume,
         };

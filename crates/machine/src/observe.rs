@@ -1,6 +1,7 @@
 //! Watching a launch on all SMs: who watches, and what they saw, put together.
 
 use crate::counters::Counters;
+use crate::ppu::RunOptions;
 use crate::sm::trace_cell::{Settings, TraceCell};
 use crate::sm::watch::{self, Recorder, Watcher};
 use crate::sm::{Context, Sm};
@@ -11,8 +12,11 @@ use serde::{Deserialize, Serialize};
 use simt::Memory;
 use trace::profile::{Cause, Detail, Link, Timeline, Work};
 
-/// The SM whose warps are watched one by one.
-const CLOSELY: u16 = 0;
+/// The SM whose warps are watched one by one, unless others are asked for.
+const CLOSELY: [u32; 1] = [0];
+/// States of single warps that are kept of an SM, and of all of them together.
+const SPANS: usize = 40_000;
+const SPANS_OF_ALL: usize = 400_000;
 
 /// Who watches an SM during a launch, if anybody does.
 pub fn watcher(
@@ -20,18 +24,23 @@ pub fn watcher(
     context: &Context<'_>,
     start: Cycle,
     settings: Option<&Settings>,
-    detail: bool,
+    options: &RunOptions<'_>,
 ) -> Option<Box<Watcher>> {
     let (slots, sub_cores) = sm.size();
     let cell = settings.and_then(|s| {
         let code = context.image.code.iter().enumerate();
         let calls: Vec<u32> =
             code.filter(|(_, i)| matches!(i.op, Op::Call | Op::Callx)).map(|(n, _)| n as u32).collect();
-        TraceCell::new(sm.id.0, sm.trace_spec(), s, slots, start.0, &calls)
+        TraceCell::new(sm.id.0, sm.trace_spec(), s, (slots, sub_cores), start.0, &calls)
     });
-    let recorder = detail.then(|| {
+    let recorder = options.detail.then(|| {
+        let closely = options.closely.unwrap_or(&CLOSELY);
+        let spans = match closely.contains(&sm.id.0.into()) {
+            true => SPANS.min(SPANS_OF_ALL / closely.len()),
+            false => 0,
+        };
         let (places, instructions) = (context.code.scoreboard, context.code.len());
-        Recorder::new(sm.id.0, start.0, slots, sub_cores, places, instructions, sm.id.0 == CLOSELY)
+        Recorder::new(sm.id.0, start.0, slots, places, instructions, spans)
     });
     (cell.is_some() || recorder.is_some()).then(|| Box::new(Watcher { cell, recorder }))
 }
@@ -66,7 +75,7 @@ pub fn detail(watchers: Vec<Watcher>, context: &Context<'_>, stalls: &[StallCycl
         }
         causes.merge(&recorder.causes);
         buckets.push(recorder.buckets);
-        detail.spans.extend(recorder.spans.into_iter().flatten());
+        detail.spans.extend(recorder.spans);
     }
     detail.spans.sort();
     detail.timeline = watch::put_together(buckets);

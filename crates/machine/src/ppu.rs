@@ -63,6 +63,8 @@ pub struct RunOptions<'a> {
     pub print: Option<&'a (dyn Fn(&[u8]) + Sync)>,
     /// Keeps what a profile shows; cycles and results stay the same.
     pub detail: bool,
+    /// SMs for which that has the states of single warps; the first where `None`.
+    pub closely: Option<&'a [u32]>,
     /// Hands over the state every so often; cycles and results stay the same.
     pub checkpoints: Option<Checkpoints<'a>>,
     /// Goes on with a launch from the state that [`Moment::bytes`] gave. The configuration, the launch, the memory and the
@@ -256,8 +258,7 @@ impl Ppu {
                     sm.watch_progress(options.progress, start);
                     sm.set_program(&program);
                     sm.begin_launch(&begin);
-                    sm.watcher =
-                        observe::watcher(&sm, &contexts[0], start, settings.as_ref(), options.detail);
+                    sm.watch(observe::watcher(&sm, &contexts[0], start, settings.as_ref(), options));
                     parts.push(Part {
                         sm,
                         work: Work::new(contexts.clone()),
@@ -321,8 +322,7 @@ impl Ppu {
                 timed.progress.get_or_insert_default().merge(&own);
             }
             part.sm.add_to(&mut timed.counters, &mut timed.stalls);
-            part.sm.flush_trace(true);
-            watchers.push(part.sm.watcher.take());
+            watchers.push(part.sm.take_watcher());
             self.sms.push(part.sm);
         }
         let end = outcome?;

@@ -48,6 +48,7 @@ pub const MAX_COUNTERS: u8 = 4;
 
 impl Form {
     /// Bytes of a record.
+    #[inline]
     pub fn bytes(self) -> usize {
         8 + 4 * usize::from(self.warp) + 8 * usize::from(self.cycle) + 4 * usize::from(self.counters)
     }
@@ -91,6 +92,7 @@ const NOTHING: u32 = 63;
 
 impl Record {
     /// The first reason that holds, in the order in which they are charged.
+    #[inline]
     pub fn reason(&self) -> Option<Stall> {
         Stall::from_index(self.stalls.trailing_zeros() as usize)
     }
@@ -101,6 +103,7 @@ impl Record {
     }
 
     /// The eight bytes as two words.
+    #[inline]
     pub fn words(&self, encoding: Encoding) -> [u32; 2] {
         let mask = (1 << STALLS) - 1;
         let why = match encoding {
@@ -122,11 +125,16 @@ impl Record {
         Record { pc, stalls, sm, ..Record::default() }
     }
 
+    /// The bytes that every record has.
+    #[inline]
+    pub fn eight_bytes(&self, encoding: Encoding) -> [u8; 8] {
+        let [pc, why] = self.words(encoding).map(u64::from);
+        (pc | why << 32).to_le_bytes()
+    }
+
     /// Appends the record's bytes.
     pub fn write(&self, form: Form, out: &mut Vec<u8>) {
-        for word in self.words(form.encoding) {
-            out.extend(word.to_le_bytes());
-        }
+        out.extend(self.eight_bytes(form.encoding));
         if form.warp {
             out.extend((u32::from(self.cta) << 16 | u32::from(self.warp)).to_le_bytes());
         }

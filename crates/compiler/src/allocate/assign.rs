@@ -6,6 +6,7 @@ use super::occupied::Occupied;
 use crate::clobbers::Clobbers;
 use crate::mir::{Class, MFunction, MInst, VReg};
 use isa::Unit;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Who lives in one physical register: start of a range to its end and owner.
@@ -152,7 +153,10 @@ impl<'a> Assigner<'a> {
             }
         }
         self.at[f.sp.index()] = Some(isa::abi::STACK_POINTER);
-        order.sort();
+        match self.choice {
+            Choice::VectorsFirst => order.sort_by_key(|&(start, r)| (Reverse(f.class(r).units()), start, r)),
+            _ => order.sort(),
+        }
         order
     }
 
@@ -260,7 +264,7 @@ impl<'a> Assigner<'a> {
             Choice::Rested(count) if is_general => among(count).find(|&at| self.is_rested(r, at)),
             // The first of those with the most neighbours.
             Choice::Snug(count) if is_general => {
-                among(count).min_by_key(|&at| std::cmp::Reverse(self.neighbours(r, at)))
+                among(count).min_by_key(|&at| Reverse(self.neighbours(r, at)))
             }
             _ => None,
         };

@@ -51,6 +51,8 @@ pub enum Choice {
     Rested(u32),
     /// Of so many registers one whose neighbours are taken, so that aligned fours stay free for vectors.
     Snug(u32),
+    /// The lowest, where vectors choose before words: those need aligned places, which words would break up.
+    VectorsFirst,
 }
 
 /// The same as [`assign`] where that needs no spill and at most `within` general registers; `live` is what [`ranges`] found.

@@ -1,12 +1,13 @@
 //! Loads of what was loaded or stored before give what was there; stores that another one covers before anybody reads are gone.
 //!
 //! As far as NVIDIA's assembler goes: any store to a kind of memory, at whatever address, ends what is known of it, but for the
-//! place that it wrote. So do atomics, barriers, fences and calls. What a block knows at its end its successors know that
-//! are entered from nowhere else. Plain accesses only: what a program says is volatile or ordered stays as it is.
+//! place that it wrote. What is loaded as read-only (`ld.global.nc`) no store changes. Atomics, barriers, fences and calls end
+//! all that is known. What a block knows at its end its successors know that are entered from nowhere else. Plain accesses
+//! only: what a program says is volatile or ordered stays as it is.
 
 use super::Context;
 use crate::analysis::DomTree;
-use ir::{Access, Block, Function, InstId, Op, Order, Scalar, Space, Value};
+use ir::{Access, Block, CacheOp, Function, InstId, Op, Order, Scalar, Space, Value};
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
 
@@ -44,8 +45,11 @@ pub fn run(f: &mut Function, context: &mut Context) {
     f.replace_values(&map);
 }
 
-/// How often each kind of memory changed: generic, global, shared, local.
-type Versions = [u32; 4];
+/// How often each kind of memory changed: generic, global, shared, local, read-only.
+type Versions = [u32; 5];
+
+/// The kind that stores do not change.
+const READ_ONLY: usize = 4;
 
 /// An address in a kind of memory as it stood, and what is read there.
 type Place = (Space, Value, i64, Scalar, u8, u32);
@@ -65,21 +69,22 @@ impl Known {
 
     /// All memory may have changed.
     fn fresh(&mut self) -> Versions {
-        [self.next(); 4]
+        [self.next(); 5]
     }
 
     /// Something was written to a kind of memory: generic addresses lie in all of them.
     fn written(&mut self, space: Space) {
         let version = self.next();
         match index(space) {
-            Some(0) | None => self.now = [version; 4],
+            Some(0) | None => self.now[..READ_ONLY].fill(version),
             Some(n) => (self.now[0], self.now[n]) = (version, version),
         }
     }
 
     fn place(&self, f: &Function, a: &Access, address: Value) -> Option<Place> {
         let plain = a.order == Order::Weak && f.ty(address).bits() >= 32;
-        let version = self.now[index(a.space).filter(|_| plain)?];
+        let kind = if a.cache == CacheOp::Nc { Some(READ_ONLY) } else { index(a.space) };
+        let version = self.now[kind.filter(|_| plain)?];
         Some((a.space, address, a.offset, a.elem, a.count, version))
     }
 }

@@ -4,6 +4,10 @@
 //! way to the end. So independent chains run side by side and fill each other's waits. An instruction that would make more
 //! values live than may waits until others have ended some; loads, whose results come late and stay until
 //! they are worked on, leave a reserve of registers to those that do the work.
+//!
+//! Where many like chains want more registers than there are, the longest way to the end says nothing: it would begin all of them
+//! and finish none. There an attempt looks no further ahead in the source than a window: chains that stand behind each other
+//! then overlap, as many as find room, and each is finished before one far behind it begins.
 
 use super::latency::PIPES;
 use super::order::Pressure;
@@ -17,6 +21,8 @@ pub struct Budget {
     pub most: Pressure,
     /// Registers of those that loads leave to others.
     pub reserve: i32,
+    /// Instructions of the source that may be looked at, from the first that is not placed.
+    pub window: usize,
 }
 
 /// Instructions that are looked at when the best does not fit.
@@ -51,12 +57,15 @@ pub fn order(plan: &Plan, start: Pressure, budget: Budget) -> Vec<usize> {
         cycle: 0,
     };
     let mut placed = Vec::with_capacity(count);
+    let mut window = Window::new(count, budget.window);
     while placed.len() < count {
         while let Some(&(Reverse(at), n)) = coming.peek()
             && at <= state.cycle
         {
             coming.pop();
-            state.add(n as usize);
+            if window.has(n as usize) {
+                state.add(n as usize);
+            }
         }
         let next = state.pick();
         let Some(n) = next.or_else(|| {
@@ -70,6 +79,7 @@ pub fn order(plan: &Plan, start: Pressure, budget: Budget) -> Vec<usize> {
         let at = state.cycle;
         state.place(n);
         placed.push(n);
+        window.place(n, |n| state.add(n));
         for e in plan.after(n) {
             let waits = e.from as usize;
             earliest[waits] = earliest[waits].max(at + e.cycles);
@@ -80,6 +90,45 @@ pub fn order(plan: &Plan, start: Pressure, budget: Budget) -> Vec<usize> {
         }
     }
     placed
+}
+
+/// How far ahead in the source instructions are looked at.
+struct Window {
+    size: usize,
+    /// The first instruction that is not placed.
+    first: usize,
+    placed: Vec<bool>,
+    /// Instructions behind the window whose operands are there.
+    waiting: BinaryHeap<Reverse<usize>>,
+}
+
+impl Window {
+    fn new(count: usize, size: usize) -> Window {
+        Window { size, first: 0, placed: vec![false; count], waiting: BinaryHeap::new() }
+    }
+
+    /// The window has reached an instruction whose operands are there; otherwise it waits here.
+    fn has(&mut self, n: usize) -> bool {
+        let has = n - self.first < self.size;
+        if !has {
+            self.waiting.push(Reverse(n));
+        }
+        has
+    }
+
+    /// Moves on behind a placed instruction, and hands over what the window reaches.
+    fn place(&mut self, n: usize, mut add: impl FnMut(usize)) {
+        self.placed[n] = true;
+        while self.placed.get(self.first) == Some(&true) {
+            self.first += 1;
+        }
+        while let Some(&Reverse(n)) = self.waiting.peek()
+            && n - self.first < self.size
+        {
+            self.waiting.pop();
+            add(n);
+        }
+    }
 }
 
 impl State<'_> {

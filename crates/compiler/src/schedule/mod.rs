@@ -8,6 +8,7 @@
 //! | [`cluster`] | accesses of a phase stand together |
 //! | [`order`] | list scheduling from the end: few registers |
 //! | [`plan`], [`forward`] | list scheduling from the start, cycle by cycle: short waits |
+//! | [`estimate`] | what an order costs, with the warps that its registers leave room for |
 //! | [`verify`] | a check that an order computes the same |
 //! | [`reuse`] | operands that the register-file cache keeps |
 //!
@@ -17,11 +18,12 @@
 //! The scheduler runs on virtual registers after copies were merged, so that no order it finds brings a copy back. It may use
 //! as many registers as leave the SM full of warps, which is what NVIDIA's assembler does; a function that needs more as it
 //! stands keeps below the step of occupancy that it is on. What no order can keep in registers is
-//! spilled first, and the loads and stores are scheduled with the rest. Where an order would pass that step or make the allocator
-//! spill, the source order stays.
+//! spilled first, and the loads and stores are scheduled with the rest. Where every order would pass that step or make the
+//! allocator spill, orders of the next steps are compared with that of the source by what they cost.
 
 mod cluster;
 mod effects;
+mod estimate;
 mod forward;
 mod graph;
 mod latency;
@@ -33,6 +35,7 @@ mod verify;
 use crate::allocate::{self, Allocation, Choice, Starts};
 use crate::mark_phases::Phases;
 use crate::mir::{MBlock, MFunction, MInst, MTerm, VReg};
+use estimate::Estimate;
 use forward::Budget;
 use graph::{Builder, Units};
 use isa::Op;
@@ -43,15 +46,17 @@ use plan::Planner;
 const FULL_OCCUPANCY: u32 = 32;
 /// Registers are given out in eights a thread.
 const STEP: u32 = 8;
+/// Steps further than the first that are tried where no order fits that.
+const FURTHER_STEPS: u32 = 2;
 /// One predicate stays for what allocation may need.
 const PREDICATES: i32 = isa::Pred::COUNT as i32 - 1;
 /// What is tried, in turn: registers held back from the scheduler, since pairs and quads leave gaps, and how registers are
 /// chosen for its order.
 const ATTEMPTS: [(u32, &[fn(u32) -> Choice]); 4] = [
-    (1, &[Choice::Rested, |_| Choice::Lowest, Choice::Snug]),
-    (2, &[Choice::Snug]),
-    (4, &[|_| Choice::Lowest, Choice::Snug]),
-    (8, &[|_| Choice::Lowest]),
+    (1, &[Choice::Rested, |_| Choice::Lowest, Choice::Snug, |_| Choice::VectorsFirst]),
+    (2, &[Choice::Snug, |_| Choice::VectorsFirst]),
+    (4, &[|_| Choice::Lowest, Choice::Snug, |_| Choice::VectorsFirst]),
+    (8, &[|_| Choice::Lowest, |_| Choice::VectorsFirst]),
 ];
 
 /// Schedules and allocates a function whose copies are merged; `limit` general registers may be used, and `starts` is what lives
@@ -69,24 +74,56 @@ pub fn schedule_and_allocate(f: &mut MFunction, limit: u32, starts: Starts) -> R
     }
     let source = f.clone();
     let needed = pressure.registers.max(0) as u32;
-    let step = needed.max(FULL_OCCUPANCY).next_multiple_of(STEP).min(limit);
-    for (n, (held_back, choices)) in ATTEMPTS.into_iter().enumerate() {
-        // With more held back, orders come nearer to the source's: where that does not fit, they are not tried.
-        if n == 1 && !fits_as_it_stands(&source, &outs, limit, step) {
+    let mut step = needed.max(FULL_OCCUPANCY).next_multiple_of(STEP).min(limit);
+    if let Some((order, allocation)) = attempt(&source, &outs, limit, step, &ATTEMPTS) {
+        *f = order;
+        return Ok(allocation);
+    }
+    let as_it_stands = match as_it_stands {
+        Some(allocation) => allocation,
+        None => allocate::assign(f, limit, Choice::Lowest)?,
+    };
+    // An order of a further step hides more latency, with fewer warps beside each.
+    let cost = estimate(&source, &outs).cost(as_it_stands.count);
+    for _ in 0..FURTHER_STEPS {
+        if step == limit {
             break;
         }
-        *f = source.clone();
-        let registers = step.saturating_sub(held_back) as i32;
-        schedule(f, &outs, Pressure { registers, preds: PREDICATES });
-        let live = allocate::ranges(f, &outs.starts);
-        for choice in choices {
-            if let Some(allocation) = allocate::assign_within(f, &live, limit, step, choice(step)) {
-                return Ok(allocation);
+        step = (step + STEP).min(limit);
+        if let Some((order, allocation)) = attempt(&source, &outs, limit, step, &ATTEMPTS[..1])
+            && estimate(&order, &outs).cost(allocation.count) < cost
+        {
+            *f = order;
+            return Ok(allocation);
+        }
+    }
+    Ok(as_it_stands)
+}
+
+/// A function in an order with which it has its place in `step` registers.
+fn attempt(
+    source: &MFunction,
+    outs: &Outs,
+    limit: u32,
+    step: u32,
+    attempts: &[(u32, &[fn(u32) -> Choice])],
+) -> Option<(MFunction, Allocation)> {
+    for (n, (held_back, choices)) in attempts.iter().enumerate() {
+        // With more held back, orders come nearer to the source's: where that does not fit, they are not tried.
+        if n == 1 && !fits_as_it_stands(source, outs, limit, step) {
+            break;
+        }
+        let mut f = source.clone();
+        let registers = step.saturating_sub(*held_back) as i32;
+        schedule(&mut f, outs, Pressure { registers, preds: PREDICATES });
+        let live = allocate::ranges(&f, &outs.starts);
+        for choice in *choices {
+            if let Some(allocation) = allocate::assign_within(&f, &live, limit, step, choice(step)) {
+                return Some((f, allocation));
             }
         }
     }
-    *f = source;
-    as_it_stands.map_or_else(|| allocate::assign(f, limit, Choice::Lowest), Ok)
+    None
 }
 
 /// A function fits so many registers in the order that it has.
@@ -156,17 +193,36 @@ struct Scheduler {
     phases: Phases,
 }
 
+impl Scheduler {
+    fn new(f: &MFunction, limit: Pressure) -> Scheduler {
+        let units = Units::new(f);
+        Scheduler {
+            builder: Builder::new(&units),
+            planner: Planner::new(&units),
+            living: Living::new(&units),
+            units,
+            limit,
+            phases: f.phases,
+        }
+    }
+}
+
+/// What a function costs in the order that it has.
+fn estimate(f: &MFunction, outs: &Outs) -> Estimate {
+    let mut s = Scheduler::new(f, Pressure::default());
+    let mut estimate = Estimate::default();
+    for (b, block) in f.blocks.iter().enumerate() {
+        let out: Vec<u32> = outs.of(f, b).collect();
+        let graph = s.builder.build(&s.units, &block.insts);
+        let plan = s.planner.plan(&s.units, &graph, &block.insts, &out, None);
+        estimate.add(block.depth, block.insts.len(), plan.cycles(0..block.insts.len()));
+    }
+    estimate
+}
+
 /// Schedules every block.
 fn schedule(f: &mut MFunction, outs: &Outs, limit: Pressure) {
-    let units = Units::new(f);
-    let mut s = Scheduler {
-        builder: Builder::new(&units),
-        planner: Planner::new(&units),
-        living: Living::new(&units),
-        units,
-        limit,
-        phases: f.phases,
-    };
+    let mut s = Scheduler::new(f, limit);
     for b in 0..f.blocks.len() {
         // Values that are handed over are made near the registers they go to; another order could cost copies.
         if f.blocks[b].insts.iter().any(|i| effects::is_tied(f, i)) {
@@ -231,7 +287,7 @@ impl Scheduler {
         // Nothing is shorter than the longest way through it, or than its instructions one after the other.
         let shortest = plan.height.iter().copied().max().unwrap_or(0).max(region.len() as u32);
         let tried = if region.len() > LONG { 1 } else { usize::MAX };
-        for budget in budgets(source, *limit).into_iter().take(tried) {
+        for budget in budgets(source, *limit).take(tried) {
             if best.as_ref().is_some_and(|b| b.1 <= shortest + shortest / 32) {
                 break;
             }
@@ -258,18 +314,27 @@ impl Scheduler {
     }
 }
 
-/// What forward scheduling is tried with, from few registers to all, and with fewer and fewer of them kept from loads.
-fn budgets(source: Pressure, limit: Pressure) -> [Budget; 6] {
-    let budget = |registers: i32, reserve: i32| Budget { most: Pressure { registers, ..limit }, reserve };
+/// What forward scheduling is tried with, from few registers to all, and with fewer and fewer of them kept from loads; then
+/// with all registers and shorter and shorter ways ahead.
+fn budgets(source: Pressure, limit: Pressure) -> impl Iterator<Item = Budget> {
     let (most, least) = (limit.registers, source.registers.min(limit.registers));
-    [
-        budget(most - 2, 5),
-        budget(least, 2),
-        budget((most + least) / 2, 3),
-        budget(most, 8),
-        budget(most, 5),
-        budget(most, 2),
-    ]
+    let all = [
+        (most - 2, 5, usize::MAX),
+        (least, 2, usize::MAX),
+        ((most + least) / 2, 3, usize::MAX),
+        (most, 8, usize::MAX),
+        (most, 5, usize::MAX),
+        (most, 2, usize::MAX),
+        (most, 2, 128),
+        (most, 2, 64),
+        (most, 2, 32),
+        (most, 2, 16),
+    ];
+    all.into_iter().map(move |(registers, reserve, window)| Budget {
+        most: Pressure { registers, ..limit },
+        reserve,
+        window,
+    })
 }
 
 /// Puts instruction `order[n]` at place `n`.

@@ -214,7 +214,7 @@ impl<'a> Selector<'a> {
         let d = self.def(result);
         if !subtract {
             for (x, y) in [(args[0], args[1]), (args[1], args[0])] {
-                let Some(inst) = self.single(x).or_else(|| self.repeated_shift(x)) else { continue };
+                let Some(inst) = self.single(x).or_else(|| self.repeated(x)) else { continue };
                 match inst.op {
                     Op::Mul => {
                         let (a, b, c) = (self.src(inst.args[0])?, self.src(inst.args[1])?, self.src(y)?);
@@ -281,21 +281,26 @@ impl<'a> Selector<'a> {
         Ok(())
     }
 
-    /// A shift by a constant that only sums of this block read: a shift-add is no more than a sum, so it is worth repeating.
-    fn repeated_shift(&self, v: Value) -> Option<&'a ir::InstData> {
+    /// A shift by a constant or a product that only sums read, this block's: a shift-add or a multiply-add is no more than a sum, so
+    /// it is worth repeating. NVIDIA's assembler computes a product once where a sum of another block needs it too.
+    fn repeated(&self, v: Value) -> Option<&'a ir::InstData> {
         let i = self.f.def_inst(v)?;
         let inst = self.f.inst(i);
-        let only_sums = self.sums[v.index()] == self.uses[v.index()];
+        let uses = self.uses[v.index()];
+        let fits = match inst.op {
+            Op::Shl => self.sums[v.index()] == uses && self.constant(inst.args[1]).is_some(),
+            Op::Mul => self.sums_at_home[v.index()] == uses,
+            _ => false,
+        };
         let here = self.home[i.index()] == Some(self.block);
-        let shift = inst.op == Op::Shl && self.f.ty(v) == Type::B32 && self.constant(inst.args[1]).is_some();
-        (shift && only_sums && here && inst.guard.is_none()).then_some(inst)
+        (fits && here && self.f.ty(v) == Type::B32 && inst.guard.is_none()).then_some(inst)
     }
 
     /// A sum that becomes a multiply-add or a shift-add of its own.
     fn is_fused_sum(&self, inst: &ir::InstData) -> bool {
         inst.op == Op::Add
             && inst.args.iter().any(|&a| {
-                self.single(a).or_else(|| self.repeated_shift(a)).is_some_and(|x| {
+                self.single(a).or_else(|| self.repeated(a)).is_some_and(|x| {
                     matches!(x.op, Op::Mul | Op::MulHi { .. } | Op::MulWide { .. })
                         || x.op == Op::Shl && self.constant(x.args[1]).is_some()
                 })

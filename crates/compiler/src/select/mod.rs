@@ -65,6 +65,8 @@ pub struct Selector<'a> {
     uses: Vec<u32>,
     /// How many of these are operands of sums of their width.
     sums: Vec<u32>,
+    /// How many of those stand in the block that makes the value.
+    sums_at_home: Vec<u32>,
     /// Block of each instruction.
     home: Vec<Option<Block>>,
     /// What the current instruction became.
@@ -126,7 +128,7 @@ impl<'a> Selector<'a> {
         convergence: &'a Convergence,
         before_loops: &'a [Option<Block>],
     ) -> Self {
-        let (mut uses, mut sums) = (vec![0; f.values.len()], vec![0; f.values.len()]);
+        let [mut uses, mut sums, mut sums_at_home] = [(); 3].map(|()| vec![0; f.values.len()]);
         let mut home = vec![None; f.insts.len()];
         let mut constant_uses: HashMap<u32, u32> = HashMap::new();
         for &b in &f.layout {
@@ -139,6 +141,8 @@ impl<'a> Selector<'a> {
                     }
                     uses[v.index()] += 1;
                     sums[v.index()] += u32::from(sum);
+                    let is_home = sum && f.def_inst(v).is_some_and(|i| home[i.index()] == Some(b));
+                    sums_at_home[v.index()] += u32::from(is_home);
                 }
             }
             for v in f.block(b).term.values() {
@@ -156,6 +160,7 @@ impl<'a> Selector<'a> {
             regs: vec![None; f.values.len()],
             uses,
             sums,
+            sums_at_home,
             home,
             seq: Vec::new(),
             literals: HashMap::new(),

@@ -15,7 +15,7 @@ use super::spec::Spec;
 use super::sub_core::SubCore;
 use super::trace_cell::TraceCell;
 use super::warp::{Owner, Ready, State, WarpSlot};
-use super::watch::{Watch, Watcher};
+use super::watch::Watcher;
 use super::work::{Begin, Spawned, Work};
 use crate::Config;
 use crate::counters::Counters;
@@ -90,7 +90,10 @@ pub struct Sm {
     pub(super) stalls: StallTable,
     pub counters: Counters,
     /// Who watches, if anybody does.
-    pub watcher: Option<Box<Watcher>>,
+    pub(super) watcher: Option<Box<Watcher>>,
+    /// When the step of its timeline ends, and whether its records go through the load-store unit.
+    step_at: u64,
+    drains: bool,
     /// Requests since the last exchange, and those from before that leave later.
     pub out: Vec<Request>,
     outgoing: Outgoing,
@@ -175,6 +178,8 @@ impl Sm {
             stalls: StallTable::default(),
             counters: Counters::default(),
             watcher: None,
+            step_at: u64::MAX,
+            drains: false,
             out: Vec::new(),
             outgoing: Outgoing::default(),
             ends: Vec::new(),
@@ -404,6 +409,9 @@ impl Sm {
             if now >= limit || (now >= until.0 && self.concerns_others()) {
                 return;
             }
+            if now >= self.step_at {
+                self.step(now);
+            }
             if event <= now {
                 self.answers(work, now);
                 if self.drain_at() <= now {
@@ -428,7 +436,7 @@ impl Sm {
             }
             match &self.policies {
                 Some(p) if !p.is_local() => self.schedule_by_policy(work, turn.sub_core, now),
-                _ => self.turn(work, &turn, alone.min(self.sample_at)),
+                _ => self.turn(work, &turn, alone.min(self.sample_at).min(self.step_at)),
             }
             if self.touched || self.policies.is_some() {
                 self.note_turns();
@@ -481,6 +489,9 @@ impl Sm {
     /// The next cycle at which the trace cell stores records through the load-store unit.
     #[inline(always)]
     fn drain_at(&self) -> u64 {
+        if !self.drains {
+            return u64::MAX;
+        }
         let cell = self.watcher.as_ref().and_then(|w| w.cell.as_ref());
         // Without a warp nothing is sampled.
         cell.filter(|_| self.resident_warps > 0).map_or(u64::MAX, TraceCell::drain_at)
@@ -515,13 +526,40 @@ impl Sm {
         self.subs[s as usize].hold(Class::Global, now, room);
     }
 
+    /// Somebody watches from now on, or nobody.
+    pub fn watch(&mut self, watcher: Option<Box<Watcher>>) {
+        let recorder = watcher.as_ref().and_then(|w| w.recorder.as_ref());
+        self.step_at = recorder.map_or(u64::MAX, |r| r.buckets.end());
+        self.drains = watcher.as_ref().and_then(|w| w.cell.as_ref()).is_some_and(TraceCell::drains);
+        self.watcher = watcher;
+    }
+
+    /// Nobody watches any more: who did, with all that there was to see.
+    pub fn take_watcher(&mut self) -> Option<Box<Watcher>> {
+        self.flush_trace(true);
+        (self.step_at, self.drains) = (u64::MAX, false);
+        let mut watcher = self.watcher.take();
+        if let Some(recorder) = watcher.as_mut().and_then(|w| w.recorder.as_mut()) {
+            recorder.finish();
+        }
+        watcher
+    }
+
+    /// A step of the timeline is over.
+    #[cold]
+    fn step(&mut self, now: u64) {
+        let recorder = self.watcher.as_mut().and_then(|w| w.recorder.as_mut());
+        self.step_at = recorder.map_or(u64::MAX, |r| r.step(now));
+    }
+
     /// Records of the trace cell that are complete go on, if there are many.
     pub fn flush_trace(&mut self, always: bool) {
-        let horizon = self.warps.iter().filter(|w| w.state != State::Empty).map(|w| w.since).min();
         let Some(cell) = self.watcher.as_mut().and_then(|w| w.cell.as_mut()) else { return };
         if always || cell.is_full() {
+            let used = self.warps.iter().filter(|w| w.state != State::Empty);
+            let horizon = used.map(|w| w.since).min().unwrap_or(u64::MAX).min(self.horizon);
             // Warps that start have nothing before the exchange point that they come at.
-            cell.flush(if always { u64::MAX } else { horizon.unwrap_or(u64::MAX).min(self.horizon) });
+            cell.flush(if always { u64::MAX } else { horizon });
         }
     }
 
@@ -734,7 +772,7 @@ impl Sm {
         if until > warp.since {
             self.stalls.charge(warp.pc as usize, reason, until - warp.since);
             if let Some(watcher) = &mut self.watcher {
-                watcher.wait(n as u16, warp, &[], reason, warp.since, until);
+                watcher.wait(n as u16, warp, reason, until);
             }
             warp.since = until;
         }

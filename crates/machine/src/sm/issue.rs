@@ -6,7 +6,7 @@ use super::core::{Failure, Sm};
 use super::fetch::Fetched;
 use super::load_store::{self, Issued, Operation, Outcome, Path};
 use super::warp::{NO_LINE, Ready, State};
-use super::watch::Watch;
+use super::watch::Counts;
 use super::work::{CtaSlot, Work};
 use crate::stall::Stall;
 use crate::units::Cycle;
@@ -38,7 +38,10 @@ impl Sm {
                 watcher.waited(n as u16, warp, s as u32, timing.class, (why, by_policy), now);
             }
         }
-        let threads = if self.watcher.is_some() { cta.resident.active(index).count_ones() } else { 0 };
+        let threads = match self.watcher {
+            Some(_) => cta.resident.active(index),
+            None => 0,
+        };
         sub.take(warp.bit, timing.class);
         warp.issued = now;
         if timing.kind == Kind::Shuffle {
@@ -82,10 +85,8 @@ impl Sm {
             policies.issued(sub, warp.bit, pc, (timing.class, start), now);
         }
         if let Some(watcher) = &mut self.watcher {
-            watcher.issue(n as u16, pc, s as u32, &timing, threads, now);
-            if !timing.is_static {
-                watcher.produces(n as u16, context.code.places(&timing).0, pc);
-            }
+            let places = if timing.is_static { &[][..] } else { context.code.places(&timing).0 };
+            watcher.issue(n as u16, (pc, threads), s as u32, &timing, places, now);
         }
         if timing.bank_reads != 0 {
             sub.read_banks(now, timing.bank_reads);
@@ -215,11 +216,12 @@ impl Sm {
         };
         let path = operation.path();
         let conflicts = self.counters.bank_conflicts;
-        let before = self.watcher.as_ref().map(|_| self.counters);
+        let before = Counts::of(&self.counters);
         let Issued { operands_read, left, result } =
             self.load_store.issue(Cycle(now), &operation, &mut self.out, &mut self.counters);
-        if let (Some(watcher), Some(before)) = (&mut self.watcher, &before) {
-            watcher.accessed(n as u16, reads, warp.pc, &self.access, !returns, [before, &self.counters], now);
+        if let Some(watcher) = &mut self.watcher {
+            let counts = Counts::of(&self.counters).since(before);
+            watcher.accessed(n as u16, reads, warp.pc, &self.access, !returns, counts, now);
         }
         if let Some(policies) = &mut self.policies
             && self.counters.bank_conflicts > conflicts

@@ -7,7 +7,7 @@ use super::fetch::{Fetch, Fetched};
 use super::sub_core::SubCore;
 use super::waits::FOR_READERS;
 use super::warp::{State, UNKNOWN, WarpSlot};
-use super::watch::Watch;
+use super::watch::{Watch, with_watch};
 use super::work::Work;
 use crate::counters::Counters;
 use crate::stall::{Stall, StallTable};
@@ -36,12 +36,18 @@ pub(super) struct Supply<'a, W> {
 impl<W: Watch> Supply<'_, W> {
     /// Plans a warp's next instruction as far as the sub-core can by itself.
     #[inline(always)]
-    pub fn plan(&mut self, sub: &mut SubCore, warp: &mut WarpSlot, code: &Code, now: u64) -> Planned {
+    pub fn plan(
+        &mut self,
+        sub: &mut SubCore,
+        slot: u16,
+        warp: &mut WarpSlot,
+        code: &Code,
+        now: u64,
+    ) -> Planned {
         let timing = code.timing_of(warp.pc);
         warp.class = timing.class;
         warp.state = State::Timed;
         let pc = warp.pc as usize;
-        let slot = if W::ON { sub.slot(warp.bit) } else { 0 };
         let mut since = warp.since;
         let line = warp.pc / LINE_INSTRUCTIONS;
         if line != warp.line {
@@ -49,13 +55,13 @@ impl<W: Watch> Supply<'_, W> {
             else {
                 return Planned::NoCode;
             };
-            warp.line = line;
             let at = ready.0.max(now);
             if at > since {
                 self.stalls.charge(pc, Stall::NoInstruction, at - since);
                 self.watch.wait(slot, warp, &[], Stall::NoInstruction, since, at);
                 since = at;
             }
+            warp.line = line;
         }
         // What the code says, counted from the issue before.
         let at = warp.issued + u64::from(timing.wait);
@@ -114,7 +120,7 @@ impl Sm {
         match self.watcher.take() {
             None => self.plan_for(work, n, now, &mut ()),
             Some(mut watcher) => {
-                self.plan_for(work, n, now, &mut *watcher);
+                with_watch!(watcher, watch => self.plan_for(work, n, now, watch));
                 self.watcher = Some(watcher);
             }
         }
@@ -129,7 +135,7 @@ impl Sm {
         let mut supply = Supply { fetch, constants, stalls, counters, watch };
         loop {
             let pc = warp.pc as usize;
-            match supply.plan(sub, warp, code, now) {
+            match supply.plan(sub, n as u16, warp, code, now) {
                 Planned::Done => break,
                 Planned::NoCode => {
                     let line = warp.pc / LINE_INSTRUCTIONS;
@@ -138,13 +144,13 @@ impl Sm {
                     let place = code.line_of(warp.pc);
                     match fetch.miss(Cycle(now), sub.number, place, sequential, &mut self.out, counters) {
                         Fetched::At(at) => {
-                            warp.line = line;
                             if at.0 > warp.since {
                                 supply.stalls.charge(pc, Stall::NoInstruction, at.0 - warp.since);
                                 let reason = Stall::NoInstruction;
                                 supply.watch.wait(n as u16, warp, &[], reason, warp.since, at.0);
                                 warp.since = at.0;
                             }
+                            warp.line = line;
                         }
                         Fetched::Pending => {
                             warp.state = State::Pending(Stall::NoInstruction);

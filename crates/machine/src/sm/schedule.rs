@@ -8,7 +8,7 @@ use super::core::{Sm, Turn};
 use super::plan::{Planned, Supply};
 use super::waits::FOR_READERS;
 use super::warp::{State, WarpSlot};
-use super::watch::Watch;
+use super::watch::{Watch, with_watch};
 use super::work::Work;
 use crate::stall::Stall;
 
@@ -70,7 +70,7 @@ impl Sm {
         match self.watcher.take() {
             None => self.stretch_for(work, s, limit, &mut ()),
             Some(mut watcher) => {
-                let chosen = self.stretch_for(work, s, limit, &mut *watcher);
+                let chosen = with_watch!(watcher, watch => self.stretch_for(work, s, limit, watch));
                 self.watcher = Some(watcher);
                 chosen
             }
@@ -153,6 +153,7 @@ impl Sm {
             if warp.ahead == 0 {
                 let resident = &mut work.ctas[usize::from(warp.cta)].resident;
                 let index = usize::from(warp.index);
+                let threads = if W::THREADS { resident.active(index).count_ones() } else { 0 };
                 if timing.run > 0 {
                     warp.ahead = resident.run(index, timing.run.into());
                 } else if timing.kind == Kind::Branch
@@ -165,26 +166,20 @@ impl Sm {
                     stopped = Some(Chosen { slot: n, eligible });
                     break;
                 }
+                supply.watch.execute(pc, warp.ahead, threads);
             }
             warp.ahead -= 1;
             issued += 1;
             seen += u64::from(eligible.count_ones());
             let class = timing.class;
             let mut row = supply.stalls.row(pc as usize);
-            let waited = now - warp.since;
-            if waited > 0 {
-                let why = sub.why(warp, class, now);
+            let mut why = [0; 3];
+            if now > warp.since {
+                why = sub.why(warp, class, now);
                 row.charge_waiting(why, class.throttle());
-                supply.watch.waited(n, warp, sub.number, class, (why, [0; 2]), now);
             }
             row.charge(Stall::Selected, 1);
-            if W::ON {
-                let threads = match supply.watch.counts_threads() {
-                    true => work.ctas[usize::from(warp.cta)].resident.active(warp.index.into()).count_ones(),
-                    false => 0,
-                };
-                supply.watch.issue(n, pc, sub.number, timing, threads, now);
-            }
+            supply.watch.waited_and_issue(n, warp, sub.number, timing, (why, [0; 2]), now);
             self.issued_by_class[class as usize] += 1;
             sub.take(bit, class);
             let start = sub.enter(class, now);
@@ -197,6 +192,7 @@ impl Sm {
                 let l = &self.spec.latency;
                 let lasts = if to == pc + 1 { l.branch_not_taken } else { l.branch };
                 let at = now + u64::from(lasts.max(1));
+                supply.watch.branch(n, pc);
                 warp.resolve(to, pc, at, supply.stalls);
                 if at > now + 1 {
                     supply.watch.wait(n, warp, &[], Stall::BranchResolving, now + 1, at);
@@ -206,7 +202,7 @@ impl Sm {
                 warp.write_after(writes, timing, start);
                 supply.watch.produces(n, writes, pc);
             }
-            if supply.plan(sub, warp, code, now) != Planned::Done {
+            if supply.plan(sub, n, warp, code, now) != Planned::Done {
                 (sub.unplanned, sub.next) = (Some(n), now);
                 break;
             }
@@ -215,6 +211,7 @@ impl Sm {
             }
             sub.plan_after(class, eligible, now);
         }
+        supply.watch.issued(issued);
         self.counters.eligible_cycles += issued;
         self.counters.eligible_warps += seen;
         self.counters.issue_cycles += issued;

@@ -15,14 +15,22 @@ use super::{Context, remove_dead_code, simplify_cfg};
 use crate::analysis::{Divergence, DomTree, LoopId, Loops, PostDominators};
 use groups::{unroll_by_four, unroll_fully, unroll_in_groups};
 use guard::Predecessors;
-use ir::{Block, Function, InstId, LocId, Op, Space, Value};
+use ir::{ApproxFn, Block, Function, LocId, Op, Scalar, Space, Value};
 use shape::Shape;
 use std::collections::{BTreeSet, HashSet};
 
 /// The largest body for an unknown number of iterations, its counter and branch included.
 const MAX_RUNTIME_BODY: usize = 21;
-/// The same where the body loads from memory, and copies overlap the waiting: bodies of up to 68 were seen unrolled.
+/// The same where the body loads from the device's memory, and copies overlap the waiting: bodies of up to 68 were seen unrolled.
 const MAX_RUNTIME_BODY_WITH_LOADS: usize = 72;
+/// A load from shared memory takes so many others with it. A measured boundary: bodies with 1, 2, 3, 4, 12 loads are unrolled
+/// up to 26, 30, 34, 38, 70 instructions.
+const ALLOWED_BY_SHARED_LOAD: usize = 4;
+/// Places that a store takes, and a function of the special-function unit with the scaling of denormals around it; division
+/// and reciprocal scale up and down. Measured as the difference that one makes to the longest body that is unrolled.
+const SIZE_OF_STORE: usize = 2;
+const SIZE_OF_SCALED: usize = 6;
+const SIZE_OF_DIVISION: usize = 7;
 /// Instructions of a body that disappear when the number of iterations is known: step, test, branch.
 const LOOP_OVERHEAD: u64 = 3;
 /// Full unrolling: iterations^2 * body^3 at most. A measured boundary: bodies of 3, 9, 21, 41 instructions unroll fully at
@@ -96,18 +104,37 @@ fn unroll(
         context.unrolled.push(unroll_in_groups(f, s, count, group));
         return Some(format!("unrolled by {group}"));
     }
-    let most = if loads(f, s) { MAX_RUNTIME_BODY_WITH_LOADS } else { MAX_RUNTIME_BODY };
-    if s.blocks.len() > 1 || size > most || lanes_must_stay_together(f, s, &counter, divergence) {
+    if s.blocks.len() > 1 || is_long(f, s, size) || lanes_must_stay_together(f, s, &counter, divergence) {
         return None;
     }
     context.unrolled.extend(unroll_by_four(f, s, &counter, preds)?);
     Some("unrolled by 4, 2 and 1".into())
 }
 
-fn loads(f: &Function, s: &Shape) -> bool {
-    let is_load =
-        |i: &InstId| matches!(f.inst(*i).op, Op::Load(a) if !matches!(a.space, Space::Param | Space::Const));
-    s.blocks.iter().any(|&b| f.block(b).insts.iter().any(is_load))
+/// A body of so many instructions is too long to be unrolled for an unknown number of iterations.
+fn is_long(f: &Function, s: &Shape, size: usize) -> bool {
+    let (mut shared, mut more) = (0, 0);
+    for i in s.blocks.iter().flat_map(|&b| &f.block(b).insts) {
+        match f.inst(*i).op {
+            Op::Load(a) if matches!(a.space, Space::Param | Space::Const) => {}
+            Op::Load(a) if a.space == Space::Shared => shared += 1,
+            Op::Load(_) => return size > MAX_RUNTIME_BODY_WITH_LOADS,
+            Op::Store(_) => more += SIZE_OF_STORE - 1,
+            Op::Approx { f, ty: Scalar::F32, ftz: false } => more += size_of_approximation(f) - 1,
+            _ => {}
+        }
+    }
+    // Its address moves with the counter, and counts with it.
+    let address = usize::from(shared > 0);
+    size + more > MAX_RUNTIME_BODY + address + ALLOWED_BY_SHARED_LOAD * shared
+}
+
+fn size_of_approximation(f: ApproxFn) -> usize {
+    match f {
+        ApproxFn::Rsqrt | ApproxFn::Sqrt | ApproxFn::Lg2 | ApproxFn::Ex2 => SIZE_OF_SCALED,
+        ApproxFn::Rcp | ApproxFn::Div | ApproxFn::DivFull => SIZE_OF_DIVISION,
+        _ => 1,
+    }
 }
 
 /// The largest group of copies, at most `most`, that leaves at most one iteration over.

@@ -30,7 +30,13 @@ impl Fifo {
     }
 
     /// A record of a cycle; false where it is lost. Cycles come in order.
+    #[inline(always)]
     pub fn put(&mut self, cycle: u64) -> bool {
+        // Each has left before the next one comes.
+        self.leave <= self.enter || self.wait(cycle)
+    }
+
+    fn wait(&mut self, cycle: u64) -> bool {
         let at = (cycle * PARTS).max(self.entered + self.enter);
         self.entered = at;
         while self.leaving.front().is_some_and(|&gone| gone <= at) {

@@ -6,6 +6,7 @@
 
 mod fifo;
 pub mod registers;
+mod runs;
 mod spec;
 #[cfg(test)]
 mod tests;
@@ -13,44 +14,41 @@ mod tests;
 pub use registers::{Drain, Event, RegisterError, Registers, Settings};
 pub use spec::Spec;
 
-use super::code::Kind;
+use super::code::{Class, Kind};
 use super::waits::FOR_READERS;
 use super::warp::WarpSlot;
+use super::watch::{Waited, reasons};
 use crate::stall::Stall;
 use fifo::Fifo;
+use runs::{Cell, Rows, Slot, tidy};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use trace::record::{INSTRUCTION_BYTES, Record};
+use trace::record::{Form, INSTRUCTION_BYTES, Record};
 
 /// Bytes that the load-store units store at once.
 const LINE: u64 = 128;
-
-/// A warp at a moment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-struct Sample {
-    cycle: u64,
-    slot: u16,
-    cta: u16,
-    pc: u32,
-    stalls: u32,
-    counters: [u32; 4],
-}
+/// Most warp slots of an SM.
+const SLOTS: usize = 64;
+/// Runs, intervals and events that are kept before they are worked on.
+const MANY: usize = 1 << 14;
 
 /// A warp in a state, for moments that are not known yet.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Interval {
     from: u64,
     until: u64,
-    sample: Sample,
+    slot: u16,
+    cell: Cell,
     /// Until when results of memory, and of other units of variable latency, are missing.
     missing: [u64; 2],
 }
 
-/// A warp slot as the cell sees it.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-struct Slot {
-    cta: u16,
-    is_wanted: bool,
+/// Something that a counter of records counts.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Counted {
+    cycle: u64,
+    counter: u8,
+    count: u32,
 }
 
 /// The trace cell of an SM.
@@ -60,21 +58,30 @@ pub struct TraceCell {
     settings: Settings,
     /// Instructions that call functions, ascending.
     calls: Vec<u32>,
-    /// Cycles between samples of one slot.
-    stride: u64,
+    /// Cycles between samples.
+    period: u64,
     /// The cycle that sampling counts from, and the cycles between which it is on.
     base: u64,
     window: (u64, u64),
-    /// The next moment of each slot; none where it is not wanted.
-    next: Vec<u64>,
+    /// The next moment of each slot; none where the warp is not wanted.
+    #[serde(with = "simt::arrays")]
+    next: [u64; SLOTS],
     slots: Vec<Slot>,
-    samples: Vec<Sample>,
-    /// By events: how many are missing until the next moment, moments, and what warps did.
+    /// One warp in turn: the slot of each scheduler that had the last one.
+    turns: Vec<usize>,
+    /// Runs of all slots that have not gone on.
+    waiting_runs: usize,
+    /// By events: how many are missing until the next moment, moments, the number of the first of them, and what warps
+    /// did.
     missing_events: u64,
     moments: Vec<u64>,
-    moments_seen: u64,
+    first_moment: u64,
     intervals: Vec<Interval>,
-    /// Instructions, cache misses, branches and barriers so far.
+    /// Somebody wants to know of events.
+    wants_events: bool,
+    /// What records count and the last of them does not know of; instructions, cache misses, branches and barriers up to
+    /// there.
+    counted: Vec<Counted>,
     counters: [u32; 4],
     fifo: Fifo,
     /// Through the load-store units: the next moment, bytes that wait, the place of the next line, and how many records
@@ -83,7 +90,7 @@ pub struct TraceCell {
     waiting: u64,
     stored: u64,
     kept: BTreeMap<u64, u64>,
-    present: u64,
+    present: Vec<u64>,
     capacity: u64,
     /// Records as they go to memory.
     pub bytes: Vec<u8>,
@@ -97,7 +104,7 @@ impl TraceCell {
         sm: u16,
         spec: &Spec,
         settings: &Settings,
-        slots: usize,
+        (slots, schedulers): (usize, usize),
         start: u64,
         calls: &[u32],
     ) -> Option<TraceCell> {
@@ -109,29 +116,31 @@ impl TraceCell {
             Drain::Own | Drain::LoadStore => spec.own_bytes_per_cycle,
         };
         let zero = if settings.machine_clock { 0 } else { start };
-        let turns = if settings.in_turn { slots as u64 } else { 1 };
         let by_cycles = settings.event.is_none();
         let base = start + settings.phase;
         Some(TraceCell {
             sm,
             calls: calls.to_vec(),
-            stride: settings.period * turns,
+            period: settings.period,
             base,
             window: (zero.saturating_add(settings.window.0), zero.saturating_add(settings.window.1)),
-            next: vec![u64::MAX; slots],
+            next: [u64::MAX; SLOTS],
             slots: vec![Slot::default(); slots],
-            samples: Vec::new(),
+            turns: (0..schedulers.max(1)).collect(),
+            waiting_runs: 0,
             missing_events: settings.period + settings.phase,
             moments: Vec::new(),
-            moments_seen: 0,
+            first_moment: 0,
             intervals: Vec::new(),
+            wants_events: !by_cycles || settings.form.counters > 0,
+            counted: Vec::new(),
             counters: [0; 4],
             fifo: Fifo::new(spec.fifo, spec.records_per_cycle, settings.form.bytes(), rate),
             drain_at: if by_cycles && settings.drain == Drain::LoadStore { base } else { u64::MAX },
             waiting: 0,
             stored: 0,
             kept: BTreeMap::new(),
-            present: 0,
+            present: vec![0; schedulers.max(1)],
             capacity: u64::from(spec.fifo) * settings.form.bytes() as u64,
             bytes: Vec::new(),
             records: 0,
@@ -144,37 +153,45 @@ impl TraceCell {
     pub fn start(&mut self, slot: u16, cta: u16, linear: u64, task: u64, at: u64) {
         let s = &self.settings;
         let is_wanted = (s.ctas.0..=s.ctas.1).contains(&linear) && (s.task == 0 || s.task == task);
-        self.slots[slot as usize] = Slot { cta, is_wanted };
-        self.present += u64::from(is_wanted);
-        self.next[slot as usize] = match (is_wanted, s.event) {
-            (false, _) => u64::MAX,
+        let scheduler = self.scheduler(slot.into());
+        self.present[scheduler] += u64::from(is_wanted);
+        let (next, number) = match (is_wanted, s.event) {
+            (false, _) => (u64::MAX, 0),
             // All intervals are wanted: a moment may turn out to lie in any.
-            (true, Some(_)) => 0,
-            (true, None) => self.first_moment(slot, at.max(self.window.0)),
+            (true, Some(_)) => (0, 0),
+            (true, None) => self.moment_after(at.max(self.window.0)),
         };
+        self.next[slot as usize % SLOTS] = next;
+        let slot = &mut self.slots[slot as usize];
+        (slot.number, slot.cta, slot.is_wanted) = (number, cta, is_wanted);
     }
 
     /// The warp of a slot is gone.
     pub fn leave(&mut self, slot: u16) {
-        self.present -= u64::from(std::mem::take(&mut self.slots[slot as usize].is_wanted));
-        self.next[slot as usize] = u64::MAX;
+        let scheduler = self.scheduler(slot.into());
+        self.next[slot as usize % SLOTS] = u64::MAX;
+        let slot = &mut self.slots[slot as usize];
+        self.present[scheduler] -= u64::from(std::mem::take(&mut slot.is_wanted));
     }
 
-    /// The first moment of a slot that is not before a cycle.
-    fn first_moment(&self, slot: u16, at: u64) -> u64 {
-        let first =
-            self.base + if self.settings.in_turn { u64::from(slot) * self.settings.period } else { 0 };
-        first + at.saturating_sub(first).div_ceil(self.stride) * self.stride
+    /// The scheduler that has a slot.
+    fn scheduler(&self, slot: usize) -> usize {
+        slot % self.turns.len()
+    }
+
+    /// The first moment that is not before a cycle, and its number.
+    fn moment_after(&self, at: u64) -> (u64, u64) {
+        let number = at.saturating_sub(self.base).div_ceil(self.period);
+        (self.base + number * self.period, number)
     }
 
     /// Whether an interval of a warp up to a cycle matters.
     #[inline(always)]
     pub fn is_due(&self, slot: u16, until: u64) -> bool {
-        until > self.next[slot as usize]
+        until > self.next[slot as usize % SLOTS]
     }
 
-    /// Takes the samples of an interval; `warp` tells what else the instruction waits for.
-    #[cold]
+    /// Takes the samples of an interval in which one is due; `warp` tells what else the instruction waits for.
     pub fn sample(
         &mut self,
         slot: u16,
@@ -184,35 +201,94 @@ impl TraceCell {
         until: u64,
         warp: Option<(&WarpSlot, &[u16])>,
     ) {
+        let cta = self.slots[slot as usize].cta;
+        let cell = |stalls: u32| Cell { pc, stalls, cta };
         let missing = warp.map_or([0; 2], |(warp, checks)| missing(warp, checks));
-        let sample = Sample {
-            cycle: from,
-            slot,
-            cta: self.slots[slot as usize].cta,
-            pc: pc * INSTRUCTION_BYTES,
-            stalls,
-            counters: self.counters,
-        };
         if self.settings.event.is_some() {
-            self.intervals.push(Interval { from, until, sample, missing });
+            self.intervals.push(Interval { from, until, slot, cell: cell(stalls), missing });
             return;
         }
-        let mut at = self.next[slot as usize];
-        while at < until.min(self.window.1) {
-            self.samples.push(Sample { cycle: at, stalls: stalls | holds(missing, at), ..sample });
-            at += self.stride;
+        // What is missing changes in between.
+        let (first, second) = (missing[0].min(missing[1]), missing[0].max(missing[1]));
+        if self.next[slot as usize % SLOTS] < second {
+            for end in [first.min(until), second.min(until)] {
+                let at = self.next[slot as usize % SLOTS];
+                if at < end {
+                    self.take(slot, cell(stalls | holds(missing, at)), end);
+                }
+            }
         }
-        self.next[slot as usize] = if at >= self.window.1 { u64::MAX } else { at };
+        if self.is_due(slot, until) {
+            self.take(slot, cell(stalls), until);
+        }
+    }
+
+    /// The same for a state in which nothing else is missing.
+    #[inline(never)]
+    pub fn sample_alone(&mut self, slot: u16, pc: u32, stalls: u32, from: u64, until: u64) {
+        if self.settings.event.is_some() {
+            return self.sample(slot, pc, stalls, from, until, None);
+        }
+        let cta = self.slots[slot as usize].cta;
+        self.take(slot, Cell { pc, stalls, cta }, until);
+    }
+
+    /// Takes the samples of a warp that could issue from some time on and does now, if one is due.
+    pub fn sample_waited(&mut self, slot: u16, pc: u32, class: Class, waited: Waited, now: u64) {
+        let (all, mut from) = reasons(class, waited, now);
+        for (reason, cycles) in all {
+            if cycles > 0 && self.is_due(slot, from + cycles) {
+                self.sample_alone(slot, pc, 1 << reason as u32, from, from + cycles);
+            }
+            from += cycles;
+        }
+    }
+
+    /// The same, and of the cycle in which it issues.
+    pub fn sample_issue(&mut self, slot: u16, pc: u32, class: Class, waited: Waited, now: u64) {
+        if self.is_due(slot, now) {
+            self.sample_waited(slot, pc, class, waited, now);
+        }
+        if self.is_due(slot, now + 1) {
+            self.sample_alone(slot, pc, 1 << Stall::Selected as u32, now, now + 1);
+        }
+    }
+
+    /// All moments of a slot up to a cycle, of which there is one, are in one state.
+    #[inline(always)]
+    fn take(&mut self, slot: u16, cell: Cell, until: u64) {
+        let s = &mut self.slots[slot as usize];
+        let next = &mut self.next[slot as usize % SLOTS];
+        let until = until.min(self.window.1);
+        loop {
+            let count = match until <= *next + self.period {
+                true => 1,
+                false => (until - *next).div_ceil(self.period).min(u32::MAX.into()),
+            };
+            s.put(cell, count as u32);
+            self.waiting_runs += 1;
+            s.number += count;
+            *next += count * self.period;
+            if *next >= until {
+                break;
+            }
+        }
+        if *next >= self.window.1 {
+            *next = u64::MAX;
+        }
     }
 
     /// Counts events; every so many there is a moment.
     pub fn event(&mut self, event: Event, count: u32, now: u64) {
+        if !self.wants_events {
+            return;
+        }
         let place = match event {
             Event::CacheMiss => 1,
             Event::Branch | Event::Call => 2,
             Event::Barrier => 3,
         };
-        self.counters[place] = self.counters[place].wrapping_add(count);
+        self.count(place, count, now);
         if self.settings.event != Some(event) {
             return;
         }
@@ -231,10 +307,23 @@ impl TraceCell {
         self.missing_events -= left;
     }
 
+    fn count(&mut self, counter: u8, count: u32, cycle: u64) {
+        if self.settings.form.counters > counter && count > 0 {
+            self.counted.push(Counted { cycle, counter, count });
+        }
+    }
+
     /// An instruction issued.
     #[inline(always)]
-    pub fn issued(&mut self, pc: u32, kind: Kind, now: u64) {
-        self.counters[0] = self.counters[0].wrapping_add(1);
+    pub fn happens(&mut self, pc: u32, kind: Kind, now: u64) {
+        if self.wants_events {
+            self.note(pc, kind, now);
+        }
+    }
+
+    #[inline(never)]
+    fn note(&mut self, pc: u32, kind: Kind, now: u64) {
+        self.count(0, 1, now);
         match kind {
             Kind::Branch if self.calls.binary_search(&pc).is_ok() => self.event(Event::Call, 1, now),
             Kind::Branch => self.event(Event::Branch, 1, now),
@@ -245,6 +334,11 @@ impl TraceCell {
 
     // --- through the load-store units -----------------------------------------------------------------------------
 
+    /// Whether it ever does.
+    pub fn drains(&self) -> bool {
+        self.settings.drain == Drain::LoadStore
+    }
+
     /// The next cycle at which the cell wants to store something.
     #[inline(always)]
     pub fn drain_at(&self) -> u64 {
@@ -253,7 +347,8 @@ impl TraceCell {
 
     /// Records of a moment take their places in the FIFO, as far as there is room.
     fn take_in(&mut self, moment: u64) {
-        let records = if self.settings.in_turn { self.present.min(1) } else { self.present };
+        let of_one = |n: u64| if self.settings.in_turn { n.min(1) } else { n };
+        let records: u64 = self.present.iter().map(|&n| of_one(n)).sum();
         let bytes = self.settings.form.bytes() as u64;
         // A line leaves as soon as it is full.
         let room = (self.capacity.max(LINE) + LINE).saturating_sub(self.waiting) / bytes;
@@ -295,71 +390,111 @@ impl TraceCell {
 
     /// Sends all records of cycles before `horizon` on their way: no interval before it comes any more.
     pub fn flush(&mut self, horizon: u64) {
-        if self.settings.event.is_some() {
-            self.match_moments(horizon);
+        let end = match self.settings.event {
+            Some(_) => self.match_moments(horizon),
+            None => horizon.saturating_sub(self.base).div_ceil(self.period),
+        };
+        self.counted.sort_unstable_by_key(|c| c.cycle);
+        let mut counted = 0;
+        let mut rows = Rows::default();
+        let mut chosen = Vec::new();
+        while self.waiting_runs > 0 {
+            let (first, taken) = rows.fill(&mut self.slots, end);
+            self.waiting_runs -= taken;
+            if rows.len() == 0 {
+                break;
+            }
+            for n in 0..rows.len() {
+                let number = first + n as u64;
+                let cycle = match self.settings.event {
+                    Some(_) => self.moments[(number - self.first_moment) as usize],
+                    None => self.base + number * self.period,
+                };
+                while let Some(c) = self.counted.get(counted).filter(|c| c.cycle < cycle) {
+                    let counter = &mut self.counters[usize::from(c.counter)];
+                    *counter = counter.wrapping_add(c.count);
+                    counted += 1;
+                }
+                if self.settings.in_turn {
+                    self.choose(rows.row(n), &mut chosen);
+                    (1..).zip(&chosen).for_each(|(k, &(slot, cell))| self.send(slot, cell, cycle, k));
+                } else {
+                    (1..).zip(rows.row(n)).for_each(|(k, (slot, cell))| self.send(slot, cell, cycle, k));
+                }
+            }
         }
-        let mut now: Vec<Sample> = Vec::new();
-        self.samples.retain(|s| {
-            let is_later = s.cycle >= horizon;
-            if !is_later {
-                now.push(*s);
-            }
-            is_later
-        });
-        now.sort_by_key(|s| (s.cycle, s.slot));
-        let mut moment = (u64::MAX, 0);
-        for s in now {
-            moment = if moment.0 == s.cycle { (s.cycle, moment.1 + 1) } else { (s.cycle, 1) };
-            let is_kept = match self.settings.drain {
-                Drain::LoadStore => self.kept.get(&s.cycle).is_none_or(|&kept| moment.1 <= kept),
-                Drain::Own | Drain::Stream => self.fifo.put(s.cycle),
-            };
-            let full = (self.bytes.len() + self.settings.form.bytes()) as u64 > self.settings.buffer_bytes;
-            if !is_kept || full {
-                self.lost += 1;
-                continue;
-            }
-            self.records += 1;
-            let record = Record {
-                pc: s.pc,
-                stalls: s.stalls,
-                sm: self.sm,
-                warp: s.slot,
-                cta: s.cta,
-                cycle: s.cycle,
-                counters: s.counters,
-            };
-            record.write(self.settings.form, &mut self.bytes);
+        tidy(&mut self.slots);
+        self.counted.drain(..counted);
+        if self.settings.event.is_some() {
+            self.moments.drain(..(end - self.first_moment) as usize);
+            self.first_moment = end;
         }
         self.kept.retain(|&cycle, _| cycle >= horizon);
     }
 
-    /// Turns what warps did into samples at the moments before `horizon`.
-    fn match_moments(&mut self, horizon: u64) {
+    /// One warp of each scheduler: the next one behind that which had its turn last.
+    fn choose(&mut self, row: impl Iterator<Item = (u16, Cell)>, chosen: &mut Vec<(u16, Cell)>) {
+        // The first of each scheduler, and the first behind the last turn.
+        let mut found = vec![[None; 2]; self.turns.len()];
+        for (slot, cell) in row {
+            let s = self.scheduler(slot.into());
+            let is_behind = usize::from(slot) > self.turns[s];
+            found[s][usize::from(is_behind)].get_or_insert((slot, cell));
+        }
+        chosen.clear();
+        chosen.extend(found.into_iter().filter_map(|[before, behind]| behind.or(before)));
+        chosen.sort_unstable_by_key(|(slot, _)| *slot);
+        for (slot, _) in chosen {
+            let s = usize::from(*slot) % self.turns.len();
+            self.turns[s] = usize::from(*slot);
+        }
+    }
+
+    /// A record on its way to memory: the so many-th of its moment.
+    #[inline(always)]
+    fn send(&mut self, slot: u16, cell: Cell, cycle: u64, number: u64) {
+        let is_kept = match self.settings.drain {
+            Drain::LoadStore => self.kept.get(&cycle).is_none_or(|&kept| number <= kept),
+            Drain::Own | Drain::Stream => self.fifo.put(cycle),
+        };
+        let form = self.settings.form;
+        let full = (self.bytes.len() + form.bytes()) as u64 > self.settings.buffer_bytes;
+        if !is_kept || full {
+            self.lost += 1;
+            return;
+        }
+        self.records += 1;
+        let (warp, cta, counters) = (slot, cell.cta, self.counters);
+        let pc = cell.pc * INSTRUCTION_BYTES;
+        let record = Record { pc, stalls: cell.stalls, sm: self.sm, warp, cta, cycle, counters };
+        match form == Form::default() {
+            true => self.bytes.extend_from_slice(&record.eight_bytes(Form::default().encoding)),
+            false => record.write(form, &mut self.bytes),
+        }
+    }
+
+    /// Turns what warps did into runs at the moments before `horizon`; the number of the first moment behind them.
+    fn match_moments(&mut self, horizon: u64) -> u64 {
         self.moments.sort_unstable();
         let now = self.moments.partition_point(|&m| m < horizon);
-        let turns = self.slots.len() as u64;
         for i in &self.intervals {
             let first = self.moments[..now].partition_point(|&m| m < i.from);
-            for (k, &m) in
-                self.moments[..now].iter().enumerate().skip(first).take_while(|(_, m)| **m < i.until)
+            for (number, &m) in
+                (self.first_moment..).zip(&self.moments[..now]).skip(first).take_while(|(_, m)| **m < i.until)
             {
-                if self.settings.in_turn && (self.moments_seen + k as u64) % turns != u64::from(i.sample.slot)
-                {
-                    continue;
-                }
-                let stalls = i.sample.stalls | holds(i.missing, m);
-                self.samples.push(Sample { cycle: m, stalls, ..i.sample });
+                let s = &mut self.slots[i.slot as usize];
+                s.number = number;
+                s.put(Cell { stalls: i.cell.stalls | holds(i.missing, m), ..i.cell }, 1);
+                self.waiting_runs += 1;
             }
         }
-        self.moments_seen += now as u64;
-        self.moments.drain(..now);
         self.intervals.retain(|i| i.until > horizon);
+        self.first_moment + now as u64
     }
 
     /// Whether so much has come together that [`TraceCell::flush`] is due.
     pub fn is_full(&self) -> bool {
-        self.samples.len() + self.intervals.len() > 1 << 16
+        self.waiting_runs + self.intervals.len() + self.counted.len() > MANY
     }
 }
 

@@ -6,19 +6,68 @@ use isa::image::Image;
 use serde::{Deserialize, Serialize};
 use trace::profile::{Cause, Link};
 
-/// Counts of the causes of one instruction's waits. There are only ever a few.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Row(Vec<(Stall, Link, u32, u64, u64)>);
+/// A cause of an instruction's waits, with its counts.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Entry {
+    reason: Stall,
+    link: Link,
+    cause: u32,
+    cycles: u64,
+    count: u64,
+}
+
+impl Entry {
+    /// No cause yet.
+    const NONE: Entry =
+        Entry { reason: Stall::Selected, link: Link::Register, cause: u32::MAX, cycles: 0, count: 0 };
+
+    #[inline(always)]
+    fn is(&self, reason: Stall, link: Link, cause: u32) -> bool {
+        self.cause == cause && self.reason == reason && self.link == link
+    }
+}
+
+/// The first causes of one instruction's waits: in one line of the host's cache, because there are hardly ever more.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[repr(align(64))]
+struct Row([Entry; 2]);
 
 /// Causes by the instruction that waited.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Causes {
     rows: Vec<Row>,
+    /// Those that do not fit.
+    more: Vec<Vec<Entry>>,
 }
 
 impl Causes {
     pub fn new(instructions: usize) -> Causes {
-        Causes { rows: vec![Row::default(); instructions] }
+        Causes { rows: vec![Row([Entry::NONE; 2]); instructions], more: vec![Vec::new(); instructions] }
+    }
+
+    /// All of an instruction.
+    fn of(&self, pc: usize) -> impl Iterator<Item = &Entry> {
+        self.rows[pc].0.iter().filter(|e| e.cause != u32::MAX).chain(&self.more[pc])
+    }
+
+    /// The entry of a cause that neither of the first two is; a frequent one comes to the front.
+    #[cold]
+    fn other(&mut self, pc: usize, reason: Stall, link: Link, cause: u32) -> &mut Entry {
+        let new = Entry { reason, link, cause, cycles: 0, count: 0 };
+        let (first, more) = (&mut self.rows[pc].0, &mut self.more[pc]);
+        if let Some(free) = first.iter().position(|e| e.cause == u32::MAX) {
+            first[free] = new;
+            return &mut first[free];
+        }
+        let n = more.iter().position(|e| e.is(reason, link, cause)).unwrap_or_else(|| {
+            more.push(new);
+            more.len() - 1
+        });
+        if more[n].count > first[1].count {
+            std::mem::swap(&mut more[n], &mut first[1]);
+            return &mut first[1];
+        }
+        &mut more[n]
     }
 
     #[inline]
@@ -26,19 +75,23 @@ impl Causes {
         self.count(pc, reason, link, cause, cycles, 1);
     }
 
+    #[inline]
     fn count(&mut self, pc: u32, reason: Stall, link: Link, cause: u32, cycles: u64, count: u64) {
-        let Some(row) = self.rows.get_mut(pc as usize) else { return };
-        match row.0.iter_mut().find(|r| r.2 == cause && r.0 == reason && r.1 == link) {
-            Some(r) => (r.3, r.4) = (r.3 + cycles, r.4 + count),
-            None => row.0.push((reason, link, cause, cycles, count)),
-        }
+        let pc = pc as usize;
+        let Some(Row(first)) = self.rows.get_mut(pc) else { return };
+        let entry = match first.iter().position(|e| e.is(reason, link, cause)) {
+            Some(n) => &mut self.rows[pc].0[n],
+            None => self.other(pc, reason, link, cause),
+        };
+        entry.cycles += cycles;
+        entry.count += count;
     }
 
     /// Adds those of another SM.
     pub fn merge(&mut self, other: &Causes) {
-        for (pc, row) in other.rows.iter().enumerate() {
-            for &(reason, link, cause, cycles, count) in &row.0 {
-                self.count(pc as u32, reason, link, cause, cycles, count);
+        for pc in 0..other.rows.len() {
+            for e in other.of(pc) {
+                self.count(pc as u32, e.reason, e.link, e.cause, e.cycles, e.count);
             }
         }
     }
@@ -46,19 +99,16 @@ impl Causes {
     /// All of them, by instruction, the longest first.
     pub fn list(&self) -> Vec<Cause> {
         let mut out = Vec::new();
-        for (pc, row) in self.rows.iter().enumerate() {
-            let mut list: Vec<Cause> = row
-                .0
-                .iter()
-                .map(|&(reason, link, cause, cycles, count)| Cause {
-                    pc: pc as u32,
-                    reason,
-                    link,
-                    cause,
-                    cycles,
-                    count,
-                })
-                .collect();
+        for pc in 0..self.rows.len() {
+            let cause = |e: &Entry| Cause {
+                pc: pc as u32,
+                reason: e.reason,
+                link: e.link,
+                cause: e.cause,
+                cycles: e.cycles,
+                count: e.count,
+            };
+            let mut list: Vec<Cause> = self.of(pc).map(cause).collect();
             list.sort_by_key(|c| (std::cmp::Reverse(c.cycles), c.reason, c.link, c.cause));
             out.extend(list);
         }

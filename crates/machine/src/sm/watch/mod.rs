@@ -28,32 +28,53 @@ pub type Waited = ([u64; 3], [u64; 2]);
 
 /// Somebody who is told what warps do. Cycles of a warp come without gaps, in the order of time.
 pub trait Watch {
-    /// Somebody is there.
-    const ON: bool;
+    /// The threads of an instruction matter.
+    const THREADS: bool;
 
-    /// Whether the threads of an instruction matter.
-    fn counts_threads(&self) -> bool;
+    /// So many instructions, one behind the other, execute with so many threads.
+    fn execute(&mut self, pc: u32, count: u32, threads: u32);
 
     /// A warp waits at its next instruction; `checks` are the scoreboard places that it looks at.
     fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, from: u64, until: u64);
 
-    /// A warp that could issue from `from` on does so at `now`.
+    /// A warp could issue from `warp.since` on and is chosen now.
     fn waited(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64);
 
-    /// An instruction issues, with so many threads.
-    fn issue(&mut self, slot: u16, pc: u32, sub: u32, timing: &Timing, threads: u32, now: u64);
+    /// An instruction issues.
+    fn issue(&mut self, slot: u16, pc: u32, sub: u32, timing: &Timing, now: u64);
+
+    /// A warp that could issue from `warp.since` on issues its next instruction now.
+    #[inline(always)]
+    fn waited_and_issue(
+        &mut self,
+        slot: u16,
+        warp: &WarpSlot,
+        sub: u32,
+        timing: &Timing,
+        waited: Waited,
+        now: u64,
+    ) {
+        if now > warp.since {
+            self.waited(slot, warp, sub, timing.class, waited, now);
+        }
+        self.issue(slot, warp.pc, sub, timing, now);
+    }
+
+    /// So many instructions issued since the last call.
+    fn issued(&mut self, count: u64);
+
+    /// The instruction decides where its warp goes on.
+    fn branch(&mut self, slot: u16, pc: u32);
 
     /// Its results will be at these places of the scoreboard in a while.
     fn produces(&mut self, slot: u16, places: &[u16], pc: u32);
 }
 
 impl Watch for () {
-    const ON: bool = false;
+    const THREADS: bool = false;
 
     #[inline(always)]
-    fn counts_threads(&self) -> bool {
-        false
-    }
+    fn execute(&mut self, _: u32, _: u32, _: u32) {}
 
     #[inline(always)]
     fn wait(&mut self, _: u16, _: &WarpSlot, _: &[u16], _: Stall, _: u64, _: u64) {}
@@ -62,10 +83,207 @@ impl Watch for () {
     fn waited(&mut self, _: u16, _: &WarpSlot, _: u32, _: Class, _: Waited, _: u64) {}
 
     #[inline(always)]
-    fn issue(&mut self, _: u16, _: u32, _: u32, _: &Timing, _: u32, _: u64) {}
+    fn issue(&mut self, _: u16, _: u32, _: u32, _: &Timing, _: u64) {}
+
+    #[inline(always)]
+    fn issued(&mut self, _: u64) {}
+
+    #[inline(always)]
+    fn branch(&mut self, _: u16, _: u32) {}
 
     #[inline(always)]
     fn produces(&mut self, _: u16, _: &[u16], _: u32) {}
+}
+
+/// The reasons of a wait to be chosen, in the order in which they are told, and the cycle at which it began.
+pub(super) fn reasons(class: Class, waited: Waited, now: u64) -> ([(Stall, u64); 5], u64) {
+    let ([throttle, held, others], [grant, window]) = waited;
+    let all = [
+        (class.throttle(), throttle),
+        (Stall::DispatchStall, held),
+        (Stall::Grant, grant),
+        (Stall::Window, window),
+        (Stall::NotSelected, others),
+    ];
+    let from = now - all.iter().map(|(_, n)| n).sum::<u64>();
+    (all, from)
+}
+
+impl Watch for TraceCell {
+    const THREADS: bool = false;
+
+    #[inline(always)]
+    fn execute(&mut self, _: u32, _: u32, _: u32) {}
+
+    #[inline(always)]
+    fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, from: u64, until: u64) {
+        if self.is_due(slot, until) {
+            match checks.is_empty() {
+                true => self.sample_alone(slot, warp.pc, 1 << reason as u32, from, until),
+                false => self.sample(slot, warp.pc, 1 << reason as u32, from, until, Some((warp, checks))),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn waited(&mut self, slot: u16, warp: &WarpSlot, _: u32, class: Class, waited: Waited, now: u64) {
+        if self.is_due(slot, now) {
+            self.sample_waited(slot, warp.pc, class, waited, now);
+        }
+    }
+
+    #[inline(always)]
+    fn issue(&mut self, slot: u16, pc: u32, _: u32, timing: &Timing, now: u64) {
+        self.happens(pc, timing.kind, now);
+        if self.is_due(slot, now + 1) {
+            self.sample_alone(slot, pc, 1 << Stall::Selected as u32, now, now + 1);
+        }
+    }
+
+    #[inline(always)]
+    fn waited_and_issue(
+        &mut self,
+        slot: u16,
+        warp: &WarpSlot,
+        _: u32,
+        timing: &Timing,
+        waited: Waited,
+        now: u64,
+    ) {
+        self.happens(warp.pc, timing.kind, now);
+        if self.is_due(slot, now + 1) {
+            self.sample_issue(slot, warp.pc, timing.class, waited, now);
+        }
+    }
+
+    #[inline(always)]
+    fn issued(&mut self, _: u64) {}
+
+    #[inline(always)]
+    fn branch(&mut self, _: u16, _: u32) {}
+
+    #[inline(always)]
+    fn produces(&mut self, _: u16, _: &[u16], _: u32) {}
+}
+
+impl Watch for Recorder {
+    const THREADS: bool = true;
+
+    #[inline(always)]
+    fn execute(&mut self, pc: u32, count: u32, threads: u32) {
+        self.executes(pc, count, threads);
+    }
+
+    #[inline(always)]
+    fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, from: u64, until: u64) {
+        self.waits(slot, warp, checks, reason, from, until);
+    }
+
+    #[inline(always)]
+    fn waited(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64) {
+        self.chosen(slot, warp, sub, class, waited, now);
+    }
+
+    #[inline(always)]
+    fn issue(&mut self, slot: u16, pc: u32, sub: u32, timing: &Timing, now: u64) {
+        self.issues(slot, pc, sub, timing.class, now);
+    }
+
+    #[inline(always)]
+    fn issued(&mut self, count: u64) {
+        self.has_issued(count);
+    }
+
+    #[inline(always)]
+    fn branch(&mut self, slot: u16, pc: u32) {
+        self.branches(slot, pc);
+    }
+
+    #[inline(always)]
+    fn produces(&mut self, slot: u16, places: &[u16], pc: u32) {
+        self.makes(slot, places, pc);
+    }
+}
+
+/// Both watch.
+impl<A: Watch, B: Watch> Watch for (&mut A, &mut B) {
+    const THREADS: bool = A::THREADS || B::THREADS;
+
+    #[inline(always)]
+    fn execute(&mut self, pc: u32, count: u32, threads: u32) {
+        self.0.execute(pc, count, threads);
+        self.1.execute(pc, count, threads);
+    }
+
+    #[inline(always)]
+    fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, from: u64, until: u64) {
+        self.0.wait(slot, warp, checks, reason, from, until);
+        self.1.wait(slot, warp, checks, reason, from, until);
+    }
+
+    #[inline(always)]
+    fn waited(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64) {
+        self.0.waited(slot, warp, sub, class, waited, now);
+        self.1.waited(slot, warp, sub, class, waited, now);
+    }
+
+    #[inline(always)]
+    fn issue(&mut self, slot: u16, pc: u32, sub: u32, timing: &Timing, now: u64) {
+        self.0.issue(slot, pc, sub, timing, now);
+        self.1.issue(slot, pc, sub, timing, now);
+    }
+
+    #[inline(always)]
+    fn issued(&mut self, count: u64) {
+        self.0.issued(count);
+        self.1.issued(count);
+    }
+
+    #[inline(always)]
+    fn branch(&mut self, slot: u16, pc: u32) {
+        self.0.branch(slot, pc);
+        self.1.branch(slot, pc);
+    }
+
+    #[inline(always)]
+    fn produces(&mut self, slot: u16, places: &[u16], pc: u32) {
+        self.0.produces(slot, places, pc);
+        self.1.produces(slot, places, pc);
+    }
+}
+
+/// What the load-store unit counts that is told of each memory operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Counts {
+    l1_requests: u64,
+    shared_requests: u64,
+    sectors: u64,
+    hits: u64,
+    bank_conflicts: u64,
+}
+
+impl Counts {
+    /// So far.
+    pub fn of(c: &Counters) -> Counts {
+        Counts {
+            l1_requests: c.l1_requests,
+            shared_requests: c.shared_requests,
+            sectors: c.l1_sectors,
+            hits: c.l1_hits,
+            bank_conflicts: c.bank_conflicts,
+        }
+    }
+
+    /// Since earlier ones.
+    pub fn since(self, before: Counts) -> Counts {
+        Counts {
+            l1_requests: self.l1_requests - before.l1_requests,
+            shared_requests: self.shared_requests - before.shared_requests,
+            sectors: self.sectors - before.sectors,
+            hits: self.hits - before.hits,
+            bank_conflicts: self.bank_conflicts - before.bank_conflicts,
+        }
+    }
 }
 
 /// Who watches an SM.
@@ -74,6 +292,25 @@ pub struct Watcher {
     pub cell: Option<TraceCell>,
     pub recorder: Option<Recorder>,
 }
+
+/// Calls something with whoever watches: code of its own for each of the three, so that none asks who else is there.
+macro_rules! with_watch {
+    ($watcher:expr, $watch:ident => $call:expr) => {
+        match (&mut $watcher.cell, &mut $watcher.recorder) {
+            (Some($watch), None) => $call,
+            (None, Some($watch)) => $call,
+            (Some(a), Some(b)) => {
+                let $watch = &mut (a, b);
+                $call
+            }
+            (None, None) => {
+                let $watch = &mut ();
+                $call
+            }
+        }
+    };
+}
+pub(super) use with_watch;
 
 impl Watcher {
     /// A new warp takes a slot.
@@ -85,10 +322,45 @@ impl Watcher {
             recorder.start(slot, linear);
         }
     }
-}
 
-impl Watcher {
-    /// A memory operation went to the load-store unit: the counters before and after.
+    /// A warp could issue from `warp.since` on and is chosen now.
+    #[inline(never)]
+    pub fn waited(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64) {
+        with_watch!(self, watch => watch.waited(slot, warp, sub, class, waited, now));
+    }
+
+    /// A warp waits at its next instruction for something that is not on the scoreboard.
+    #[inline(never)]
+    pub fn wait(&mut self, slot: u16, warp: &WarpSlot, reason: Stall, until: u64) {
+        with_watch!(self, watch => watch.wait(slot, warp, &[], reason, warp.since, until));
+    }
+
+    /// An instruction executes and issues by itself; where it has results of variable latency, these are their places.
+    #[inline(never)]
+    pub fn issue(
+        &mut self,
+        slot: u16,
+        (pc, threads): (u32, u32),
+        sub: u32,
+        timing: &Timing,
+        places: &[u16],
+        now: u64,
+    ) {
+        if let Some(recorder) = &mut self.recorder {
+            // Mostly all of them.
+            recorder.executes(pc, 1, if threads == u32::MAX { 32 } else { threads.count_ones() });
+            recorder.issues(slot, pc, sub, timing.class, now);
+            recorder.has_issued(1);
+            recorder.branches(slot, pc);
+            recorder.makes(slot, places, pc);
+        }
+        if let Some(cell) = &mut self.cell {
+            cell.issue(slot, pc, sub, timing, now);
+        }
+    }
+
+    /// A memory operation went to the load-store unit, which counted so much for it.
+    #[inline(never)]
     pub fn accessed(
         &mut self,
         slot: u16,
@@ -96,16 +368,14 @@ impl Watcher {
         pc: u32,
         access: &Access,
         is_store: bool,
-        [before, after]: [&Counters; 2],
+        counts: Counts,
         now: u64,
     ) {
         if let Some(cell) = &mut self.cell {
-            let sectors = after.l1_sectors - before.l1_sectors;
-            let hits = after.l1_hits - before.l1_hits;
-            cell.event(Event::CacheMiss, sectors.saturating_sub(hits) as u32, now);
+            cell.event(Event::CacheMiss, counts.sectors.saturating_sub(counts.hits) as u32, now);
         }
         if let Some(recorder) = &mut self.recorder {
-            recorder.access(slot, reads, pc, access, before, after);
+            recorder.access(slot, reads, pc, access, counts);
             if is_store {
                 recorder.stored(slot, pc);
             }
@@ -116,72 +386,6 @@ impl Watcher {
     pub fn leave(&mut self, slot: u16) {
         if let Some(cell) = &mut self.cell {
             cell.leave(slot);
-        }
-    }
-}
-
-impl Watch for Watcher {
-    const ON: bool = true;
-
-    #[inline(always)]
-    fn counts_threads(&self) -> bool {
-        self.recorder.is_some()
-    }
-
-    #[inline(always)]
-    fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, from: u64, until: u64) {
-        if let Some(cell) = &mut self.cell
-            && cell.is_due(slot, until)
-        {
-            cell.sample(slot, warp.pc, 1 << reason as u32, from, until, Some((warp, checks)));
-        }
-        if let Some(recorder) = &mut self.recorder {
-            recorder.wait(slot, warp, checks, reason, from, until);
-        }
-    }
-
-    #[inline(always)]
-    fn waited(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64) {
-        let ([throttle, held, others], [grant, window]) = waited;
-        let all = [
-            (class.throttle(), throttle),
-            (Stall::DispatchStall, held),
-            (Stall::Grant, grant),
-            (Stall::Window, window),
-            (Stall::NotSelected, others),
-        ];
-        let mut from = now - all.iter().map(|(_, n)| n).sum::<u64>();
-        for (reason, cycles) in all.into_iter().filter(|(_, n)| *n > 0) {
-            let until = from + cycles;
-            if let Some(cell) = &mut self.cell
-                && cell.is_due(slot, until)
-            {
-                cell.sample(slot, warp.pc, 1 << reason as u32, from, until, None);
-            }
-            if let Some(recorder) = &mut self.recorder {
-                recorder.waited(slot, warp.pc, sub, class, reason, from, until);
-            }
-            from = until;
-        }
-    }
-
-    #[inline(always)]
-    fn issue(&mut self, slot: u16, pc: u32, sub: u32, timing: &Timing, threads: u32, now: u64) {
-        if let Some(cell) = &mut self.cell {
-            cell.issued(pc, timing.kind, now);
-            if cell.is_due(slot, now + 1) {
-                cell.sample(slot, pc, 1 << Stall::Selected as u32, now, now + 1, None);
-            }
-        }
-        if let Some(recorder) = &mut self.recorder {
-            recorder.issue(slot, pc, sub, timing.class, threads, now);
-        }
-    }
-
-    #[inline]
-    fn produces(&mut self, slot: u16, places: &[u16], pc: u32) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.produces(slot, places, pc);
         }
     }
 }

@@ -2,17 +2,15 @@
 
 use super::causes::Causes;
 use super::timeline::Buckets;
-use crate::counters::Counters;
+use super::{Counts, Waited, reasons};
 use crate::sm::code::{CLASSES, Class, Producer};
 use crate::sm::waits::FOR_READERS;
-use crate::sm::warp::WarpSlot;
-use crate::stall::Stall;
+use crate::sm::warp::{NO_LINE, WarpSlot};
+use crate::stall::{STALLS, Stall, StallCycles};
 use serde::{Deserialize, Serialize};
 use simt::resident::Access;
 use trace::profile::{Link, Span, Work};
 
-/// States of single warps that are kept.
-const SPANS: usize = 40_000;
 /// No instruction.
 const NONE: u32 = u32::MAX;
 
@@ -21,12 +19,32 @@ const NONE: u32 = u32::MAX;
 struct Slot {
     /// Number of its CTA.
     linear: u64,
-    /// The last instruction that it issued, and the last store.
+    /// The last instruction that decided where it goes on, and the last store.
     last: u32,
     store: u32,
     /// Where it waited longest since its last barrier.
     longest: (u64, u32),
 }
+
+impl Slot {
+    fn new(linear: u64) -> Slot {
+        Slot { linear, last: NONE, store: NONE, longest: (0, NONE) }
+    }
+}
+
+/// Places for the classes of a sub-core, as a power of two.
+const PLACES: u32 = CLASSES.next_power_of_two().trailing_zeros();
+/// Most sub-cores of an SM.
+const SUB_CORES: usize = 16;
+
+/// The place of a class of a sub-core.
+#[inline(always)]
+fn place(sub: u32, class: Class) -> usize {
+    ((sub as usize % SUB_CORES) << PLACES) | (class as usize % (1 << PLACES))
+}
+
+/// Waits of more cycles than this are never short.
+const SHORT: u64 = 64;
 
 /// Everything that a profile shows of an SM.
 #[derive(Serialize, Deserialize)]
@@ -38,14 +56,22 @@ pub struct Recorder {
     /// By slot and scoreboard place: the instruction that makes its value, and the one that reads it last.
     makers: Vec<[u32; 2]>,
     /// The last instruction of each class that a sub-core issued.
-    last_of_class: Vec<[u32; CLASSES]>,
+    #[serde(with = "simt::arrays")]
+    last_of_class: [u32; SUB_CORES << PLACES],
     /// What the last warp at a barrier was held up by.
     barrier: u32,
+    /// Warp-cycles of this step of the timeline so far: short states count where they are told of.
+    recent: StallCycles,
+    /// States of more cycles than this have places of their own in the timeline.
+    short: u64,
+    /// Threads of the instructions that execute, less those of the ones before them, where runs begin and end.
+    threads: Vec<u64>,
     pub work: Vec<Work>,
     pub causes: Causes,
     pub buckets: Buckets,
-    /// States of single warps, if this SM is one that is watched closely.
-    pub spans: Option<Vec<Span>>,
+    /// States of single warps, if this SM is one that is watched closely, and how many are kept.
+    pub spans: Vec<Span>,
+    most_spans: usize,
 }
 
 impl Recorder {
@@ -53,45 +79,97 @@ impl Recorder {
         sm: u16,
         start: u64,
         slots: usize,
-        sub_cores: usize,
         places: usize,
         instructions: usize,
-        closely: bool,
+        most_spans: usize,
     ) -> Recorder {
-        let slot = Slot { linear: 0, last: NONE, store: NONE, longest: (0, NONE) };
-        Recorder {
+        let mut recorder = Recorder {
             sm,
             start,
             places,
-            slots: vec![slot; slots],
+            slots: vec![Slot::new(0); slots],
             makers: vec![[NONE; 2]; slots * places],
-            last_of_class: vec![[NONE; CLASSES]; sub_cores],
+            last_of_class: [NONE; SUB_CORES << PLACES],
             barrier: NONE,
+            recent: [0; STALLS],
+            short: 0,
+            threads: vec![0; instructions + 1],
             work: vec![Work::default(); instructions],
             causes: Causes::new(instructions),
             buckets: Buckets::new(start),
-            spans: closely.then(Vec::new),
-        }
+            spans: Vec::new(),
+            most_spans,
+        };
+        recorder.set_short();
+        recorder
     }
 
     pub fn start(&mut self, slot: u16, linear: u64) {
-        self.slots[slot as usize] = Slot { linear, last: NONE, store: NONE, longest: (0, NONE) };
+        self.slots[slot as usize] = Slot::new(linear);
         let n = slot as usize * self.places;
         self.makers[n..n + self.places].fill([NONE; 2]);
     }
 
-    /// A warp was in a state.
-    #[inline]
-    fn state(&mut self, slot: u16, pc: u32, reason: Stall, from: u64, until: u64) {
-        self.buckets.add(reason, from, until);
-        let longest = &mut self.slots[slot as usize].longest;
-        if until - from > longest.0 && reason != Stall::Barrier {
-            *longest = (until - from, pc);
+    // --- timelines ----------------------------------------------------------------------------------------------
+
+    /// Everything before a cycle has been told of: the cycle up to which the timeline's next step goes.
+    pub fn step(&mut self, now: u64) -> u64 {
+        self.buckets.put(&mut self.recent, now);
+        self.set_short();
+        self.buckets.end()
+    }
+
+    /// The launch is over.
+    pub fn finish(&mut self) {
+        self.buckets.put(&mut self.recent, 0);
+        let mut threads = 0u64;
+        for (work, change) in self.work.iter_mut().zip(&self.threads) {
+            threads = threads.wrapping_add(*change);
+            work.threads = threads;
         }
-        if let Some(spans) = &mut self.spans
-            && spans.len() < SPANS
-        {
-            spans.push(Span {
+    }
+
+    fn set_short(&mut self) {
+        // Where warps are watched closely no state is too short.
+        self.short = if self.has_spans() { 0 } else { self.buckets.cycles().min(SHORT) };
+    }
+
+    /// Whether states of single warps are still kept.
+    fn has_spans(&self) -> bool {
+        self.spans.len() < self.most_spans
+    }
+
+    /// A warp was in a state.
+    #[inline(always)]
+    fn state(&mut self, slot: u16, pc: u32, reason: Stall, from: u64, until: u64) {
+        match until - from <= self.short {
+            true => self.recent[reason as usize] += until - from,
+            false => self.long_state(slot, pc, reason, from, until),
+        }
+    }
+
+    #[inline(never)]
+    fn long_state(&mut self, slot: u16, pc: u32, reason: Stall, from: u64, until: u64) {
+        self.buckets.add(reason, from, until);
+        if reason != Stall::Barrier {
+            self.holds_up(slot, pc, until - from);
+        }
+        self.span(slot, pc, reason, from, until);
+    }
+
+    /// A wait that others may have to wait for at a barrier.
+    #[inline(always)]
+    fn holds_up(&mut self, slot: u16, pc: u32, cycles: u64) {
+        let longest = &mut self.slots[slot as usize].longest;
+        if cycles > longest.0 {
+            *longest = (cycles, pc);
+        }
+    }
+
+    /// Keeps a state of a warp of an SM that is watched closely.
+    fn span(&mut self, slot: u16, pc: u32, reason: Stall, from: u64, until: u64) {
+        if self.has_spans() {
+            self.spans.push(Span {
                 sm: self.sm,
                 warp: slot,
                 from: from.saturating_sub(self.start),
@@ -103,26 +181,55 @@ impl Recorder {
         }
     }
 
-    #[inline]
-    pub fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, from: u64, until: u64) {
+    // --- what warps do ------------------------------------------------------------------------------------------
+
+    #[inline(always)]
+    pub fn waits(
+        &mut self,
+        slot: u16,
+        warp: &WarpSlot,
+        checks: &[u16],
+        reason: Stall,
+        from: u64,
+        until: u64,
+    ) {
         self.state(slot, warp.pc, reason, from, until);
-        let known = &self.slots[slot as usize];
-        let (link, cause) = match reason {
+        let cycles = until - from;
+        match reason {
             Stall::LongScoreboard | Stall::ShortScoreboard => {
-                (Link::Register, self.maker(slot, warp, checks, reason))
+                self.needs(slot, warp, checks, reason, cycles);
             }
-            Stall::Barrier => (Link::Barrier, self.barrier),
-            Stall::Drain | Stall::Membar => (Link::Store, known.store),
-            Stall::BranchResolving => (Link::Branch, known.last),
+            Stall::BranchResolving => self.comes_from(slot, warp.pc, reason, cycles),
             // Code that was jumped to.
-            Stall::NoInstruction if known.last != NONE && known.last + 1 != warp.pc => {
-                (Link::Branch, known.last)
+            Stall::NoInstruction if warp.line == NO_LINE => {
+                self.comes_from(slot, warp.pc, reason, cycles);
             }
-            _ => return,
-        };
-        if cause != NONE {
-            self.causes.add(warp.pc, reason, link, cause, until - from);
+            Stall::Barrier => self.because(warp.pc, reason, Link::Barrier, self.barrier, cycles),
+            Stall::Drain | Stall::Membar => {
+                self.because(warp.pc, reason, Link::Store, self.slots[slot as usize].store, cycles);
+            }
+            _ => {}
         }
+    }
+
+    fn because(&mut self, pc: u32, reason: Stall, link: Link, cause: u32, cycles: u64) {
+        if cause != NONE {
+            self.causes.add(pc, reason, link, cause, cycles);
+        }
+    }
+
+    /// A warp waited for a branch.
+    #[inline(never)]
+    fn comes_from(&mut self, slot: u16, pc: u32, reason: Stall, cycles: u64) {
+        self.because(pc, reason, Link::Branch, self.slots[slot as usize].last, cycles);
+    }
+
+    /// A warp waited for a result.
+    #[inline(never)]
+    fn needs(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, cycles: u64) {
+        self.holds_up(slot, warp.pc, cycles);
+        let maker = self.maker(slot, warp, checks, reason);
+        self.because(warp.pc, reason, Link::Register, maker, cycles);
     }
 
     /// The instruction that makes the result that a warp waits for longest.
@@ -140,66 +247,96 @@ impl Recorder {
         best.1
     }
 
-    #[inline]
-    pub fn waited(
-        &mut self,
-        slot: u16,
-        pc: u32,
-        sub: u32,
-        class: Class,
-        reason: Stall,
-        from: u64,
-        until: u64,
-    ) {
-        self.state(slot, pc, reason, from, until);
-        if matches!(reason, Stall::NotSelected | Stall::Grant | Stall::Window) {
-            return;
+    #[inline(always)]
+    pub fn chosen(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64) {
+        let ([throttle, held, others], by_policy) = waited;
+        if now - warp.since > self.short || by_policy != [0; 2] {
+            return self.chosen_late(slot, warp.pc, sub, class, waited, now);
         }
-        let cause = self.last_of_class[sub as usize][class as usize];
-        if cause != NONE {
-            self.causes.add(pc, reason, Link::Queue, cause, until - from);
+        self.recent[Stall::NotSelected as usize] += others;
+        if throttle + held > 0 {
+            self.queues(slot, warp.pc, sub, class, [throttle, held]);
         }
     }
 
-    #[inline]
-    pub fn issue(&mut self, slot: u16, pc: u32, sub: u32, class: Class, threads: u32, now: u64) {
-        self.state(slot, pc, Stall::Selected, now, now + 1);
+    /// The same after a long time.
+    #[inline(never)]
+    fn chosen_late(&mut self, slot: u16, pc: u32, sub: u32, class: Class, waited: Waited, now: u64) {
+        let (all, mut from) = reasons(class, waited, now);
+        for (reason, cycles) in all.into_iter().filter(|(_, n)| *n > 0) {
+            self.long_state(slot, pc, reason, from, from + cycles);
+            from += cycles;
+        }
+        self.in_queue(pc, sub, class, [waited.0[0], waited.0[1]]);
+    }
+
+    /// A warp waited for a pipe and for the dispatcher.
+    #[inline(never)]
+    fn queues(&mut self, slot: u16, pc: u32, sub: u32, class: Class, [throttle, held]: [u64; 2]) {
+        self.recent[class.throttle() as usize] += throttle;
+        self.recent[Stall::DispatchStall as usize] += held;
+        self.holds_up(slot, pc, throttle.max(held));
+        self.in_queue(pc, sub, class, [throttle, held]);
+    }
+
+    fn in_queue(&mut self, pc: u32, sub: u32, class: Class, [throttle, held]: [u64; 2]) {
+        let cause = self.last_of_class[place(sub, class)];
+        for (reason, cycles) in [(class.throttle(), throttle), (Stall::DispatchStall, held)] {
+            if cause != NONE && cycles > 0 {
+                self.causes.add(pc, reason, Link::Queue, cause, cycles);
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub fn issues(&mut self, slot: u16, pc: u32, sub: u32, class: Class, now: u64) {
+        self.last_of_class[place(sub, class)] = pc;
+        if self.short == 0 {
+            self.span(slot, pc, Stall::Selected, now, now + 1);
+        }
+    }
+
+    #[inline(always)]
+    pub fn has_issued(&mut self, count: u64) {
+        self.recent[Stall::Selected as usize] += count;
+    }
+
+    #[inline(always)]
+    pub fn branches(&mut self, slot: u16, pc: u32) {
         self.slots[slot as usize].last = pc;
-        self.last_of_class[sub as usize][class as usize] = pc;
-        if let Some(work) = self.work.get_mut(pc as usize) {
-            work.threads += u64::from(threads);
+    }
+
+    #[inline(always)]
+    pub fn executes(&mut self, pc: u32, count: u32, threads: u32) {
+        let (first, end) = (pc as usize, (pc + count) as usize);
+        if end < self.threads.len() {
+            self.threads[first] = self.threads[first].wrapping_add(threads.into());
+            self.threads[end] = self.threads[end].wrapping_sub(threads.into());
         }
     }
 
     #[inline]
-    pub fn produces(&mut self, slot: u16, places: &[u16], pc: u32) {
+    pub fn makes(&mut self, slot: u16, places: &[u16], pc: u32) {
         for &p in places {
             self.makers[slot as usize * self.places + p as usize][0] = pc;
         }
     }
 
-    /// A warp's memory operation went to the load-store unit: what it reads, and how the counters changed.
-    pub fn access(
-        &mut self,
-        slot: u16,
-        reads: &[u16],
-        pc: u32,
-        access: &Access,
-        before: &Counters,
-        after: &Counters,
-    ) {
+    /// A warp's memory operation went to the load-store unit: what it reads, and what was counted.
+    pub fn access(&mut self, slot: u16, reads: &[u16], pc: u32, access: &Access, counts: Counts) {
         for &p in reads {
             self.makers[slot as usize * self.places + p as usize][1] = pc;
         }
-        let bytes = u64::from((access.global | access.local).count_ones() * access.size);
+        let lanes = access.global | access.local;
+        let lanes = if lanes == u32::MAX { 32 } else { lanes.count_ones() };
+        let bytes = u64::from(lanes * access.size);
         if let Some(work) = self.work.get_mut(pc as usize) {
-            let shared = after.shared_requests - before.shared_requests;
-            work.requests += shared + after.l1_requests - before.l1_requests;
-            work.sectors += after.l1_sectors - before.l1_sectors;
-            work.hits += after.l1_hits - before.l1_hits;
+            work.requests += counts.shared_requests + counts.l1_requests;
+            work.sectors += counts.sectors;
+            work.hits += counts.hits;
             work.ideal_sectors += bytes.div_ceil(crate::units::SECTOR);
             // Banks of the cache are another matter: their conflicts follow from the sectors.
-            work.conflicts += if shared > 0 { after.bank_conflicts - before.bank_conflicts } else { 0 };
+            work.conflicts += if counts.shared_requests > 0 { counts.bank_conflicts } else { 0 };
         }
     }
 

@@ -16,11 +16,38 @@ pub struct Buckets {
     start: u64,
     shift: u32,
     states: Vec<StallCycles>,
+    /// The step that is being made ends here.
+    end: u64,
 }
 
 impl Buckets {
     pub fn new(start: u64) -> Buckets {
-        Buckets { start, shift: FIRST, states: Vec::new() }
+        Buckets { start, shift: FIRST, states: Vec::new(), end: start + (1 << FIRST) }
+    }
+
+    /// Cycles of a step.
+    pub fn cycles(&self) -> u64 {
+        1 << self.shift
+    }
+
+    /// The cycle at which the step that is being made ends.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Puts cycles into the step that was being made, and begins the one of a cycle.
+    pub fn put(&mut self, cycles: &mut StallCycles, now: u64) {
+        let sum: u64 = cycles.iter().sum();
+        if sum > 0 {
+            let last = self.end - 1 - self.start;
+            self.reach(last);
+            let step = &mut self.states[(last >> self.shift) as usize];
+            step.iter_mut().zip(cycles.iter()).for_each(|(sum, n)| *sum += n);
+            *cycles = [0; STALLS];
+        }
+        if now >= self.end {
+            self.end = self.start + ((((now - self.start) >> self.shift) + 1) << self.shift);
+        }
     }
 
     #[inline]
@@ -47,11 +74,19 @@ impl Buckets {
 
     #[cold]
     fn grow(&mut self, reason: Stall, from: u64, until: u64) {
-        while (until - 1) >> self.shift >= MOST as u64 {
+        self.reach(until - 1);
+        self.add(reason, from + self.start, until + self.start);
+    }
+
+    /// Makes all steps up to that of a cycle since the start.
+    fn reach(&mut self, at: u64) {
+        while at >> self.shift >= MOST as u64 {
             self.halve();
         }
-        self.states.resize(((until - 1) >> self.shift) as usize + 1, [0; STALLS]);
-        self.add(reason, from + self.start, until + self.start);
+        let steps = (at >> self.shift) as usize + 1;
+        if steps > self.states.len() {
+            self.states.resize(steps, [0; STALLS]);
+        }
     }
 
     fn halve(&mut self) {
