@@ -15,6 +15,7 @@ mod run;
 mod sampling;
 mod schedulers;
 mod show;
+mod streams;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

@@ -3,6 +3,7 @@
 use crate::check::Expected;
 use crate::launching::{self, Launching};
 use crate::resume::{Command, Keeping};
+use crate::streams::Summary;
 use crate::{End, report, show};
 use driver::launch_file::LaunchFile;
 use driver::run::Session;
@@ -45,6 +46,8 @@ pub struct Arguments {
     /// End a launch that has executed this many warp instructions.
     #[arg(long, value_name = "N")]
     max_instructions: Option<u64>,
+    #[command(flatten)]
+    streams: crate::streams::Options,
     #[command(flatten)]
     keeping: Keeping,
     #[command(flatten)]
@@ -99,26 +102,35 @@ fn execute(
     launching::stop_on_ctrl_c();
     let mut done = checkpoint.map(|c| c.done().clone()).unwrap_or_default();
     let printed = Mutex::new(done.printed.clone());
+    let launched = Launching {
+        threads: arguments.threads,
+        max_instructions: arguments.max_instructions,
+        cold: arguments.cold,
+        config,
+        detail: false,
+        sampling: None,
+        capture: None,
+        json: arguments.json,
+        printed: &printed,
+        keeper: keeper.as_ref(),
+        checkpoint,
+    };
+    if arguments.streams.wants_streams(file) {
+        if keeper.is_some() {
+            return Err(Problem::new("launches that run at once have no checkpoints")
+                .help("leave out --checkpoint, or streams and what makes CTAs take turns")
+                .into());
+        }
+        let (launches, summary) = arguments.streams.run(&launched, file, session)?;
+        return finish(arguments, file, session, expected.as_ref(), (&launches, Some(&summary)), &printed);
+    }
     for number in done.finished.len()..file.launches.len() {
-        let launched = Launching {
-            threads: arguments.threads,
-            max_instructions: arguments.max_instructions,
-            cold: arguments.cold,
-            config,
-            detail: false,
-            sampling: None,
-            capture: None,
-            json: arguments.json,
-            printed: &printed,
-            keeper: keeper.as_ref(),
-            checkpoint,
-        };
         done.finished.push(launched.run(file, session, number, &done)?);
         if let Ok(printed) = printed.lock() {
             done.printed.clone_from(&printed);
         }
     }
-    finish(arguments, file, session, expected.as_ref(), &done.finished, &printed)
+    finish(arguments, file, session, expected.as_ref(), (&done.finished, None), &printed)
 }
 
 fn finish(
@@ -126,7 +138,7 @@ fn finish(
     file: &LaunchFile,
     session: &Session<'_>,
     expected: Option<&Expected>,
-    launches: &[(LaunchStats, f64)],
+    (launches, summary): (&[(LaunchStats, f64)], Option<&Summary>),
     printed: &Mutex<Vec<u8>>,
 ) -> Result<(), End> {
     let mut rows: Vec<Value> = Vec::new();
@@ -170,8 +182,12 @@ fn finish(
         }
         launch_rows.push(row);
     }
+    text += &summary.map(Summary::text).unwrap_or_default();
     if arguments.json {
         let mut row = json!({ "outputs": rows, "launches": launch_rows });
+        if let Some(all) = summary.and_then(Summary::json) {
+            row["timeline"] = all;
+        }
         if let Ok(printed) = printed.lock()
             && !printed.is_empty()
         {

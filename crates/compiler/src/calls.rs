@@ -52,7 +52,9 @@ impl Needs {
                     needs.order_dependent |= waits && matches!(a.space, Space::Global | Space::Generic);
                 }
                 // Which addresses threads get depends on who comes first.
-                Op::Syscall(ir::Syscall::Malloc | ir::Syscall::Free) => needs.order_dependent = true,
+                Op::Syscall(s) => {
+                    needs.order_dependent |= !matches!(s, ir::Syscall::Vprintf | ir::Syscall::AssertFail);
+                }
                 _ => {}
             }
         }

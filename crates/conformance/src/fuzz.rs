@@ -174,6 +174,7 @@ pub fn commands(bytes: &[u8]) {
             sm: s.sm,
             launch: s.launch,
             linear: s.linear,
+            ..CtaEnd::default()
         }));
     }
 }

@@ -102,6 +102,14 @@ enum Command {
         #[arg(long, default_value_t = 0)]
         threads: usize,
     },
+    /// Measure what suspending and restoring CTAs takes and write docs/preemption.md.
+    Preemption {
+        /// Where to.
+        #[arg(default_value = "docs")]
+        folder: PathBuf,
+        #[command(flatten)]
+        machine: Machine,
+    },
     /// Print the seconds that a timed run takes.
     #[command(hide = true)]
     Seconds {
@@ -225,6 +233,7 @@ fn main() -> ExitCode {
             timed_commands::write_docs(&folder, speed, repetitions, &machine)
         }
         Command::Scheduling { folder, threads } => timed_commands::write_scheduling(&folder, threads),
+        Command::Preemption { folder, machine } => timed_commands::write_preemption(&folder, &machine),
         Command::Seconds { selection, machine, repetitions } => {
             timed_commands::seconds(&selection, &machine, repetitions)
         }

@@ -124,15 +124,13 @@ impl Machine {
         let shape = simt::Shape { dynamic_shared: dim.shared_bytes, ..simt::Shape::new(dim.grid, dim.block) };
         let launch = simt::Launch::new(program, kernel, &shape, &params, device.memory())
             .map_err(|e| e.to_string())?;
+        let launch = std::sync::Arc::new(launch);
         let options = RunOptions { threads: self.threads, ..RunOptions::default() };
         let buffer = match self.samples {
             true => Some(self.begin_samples(device)?),
             false => None,
         };
-        let timed = self
-            .ppu
-            .launch(&launch, module.image(), device.memory(), &options)
-            .map_err(|e| format!("{e:?}"))?;
+        let timed = self.ppu.launch(&launch, device.memory(), &options).map_err(|e| format!("{e:?}"))?;
         let mut samples = profile::Lines::new();
         if let Some(settings) = &buffer {
             let rows = self.end_samples(device, settings, timed.stalls.len())?;

@@ -2,6 +2,7 @@
 //! `scheduling`.
 
 use conformance::kernels::{self, Kernel, Outcome};
+use conformance::preemption;
 use conformance::watch_bench;
 use conformance::{counters, docs, micro, profile, scheduling, stalls, timed, timed_bench, timing};
 use machine::Config;
@@ -311,6 +312,16 @@ pub fn write_scheduling(folder: &Path, threads: usize) -> Result<bool, String> {
         write("scheduling.svg", first.plot().svg())?;
     }
     Ok(scheduling::wins_on_tiles(&measured))
+}
+
+pub fn write_preemption(folder: &Path, machine: &Machine) -> Result<bool, String> {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let measured = preemption::measure(&examples, &machine.load()?, machine.threads)?;
+    let path = folder.join("preemption.md");
+    std::fs::write(&path, preemption::page(&measured))
+        .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    println!("{}", path.display());
+    Ok(preemption::moves_local_memory_once(&measured))
 }
 
 /// The host in words: its processor, where the system tells.

@@ -36,7 +36,18 @@ fn every_example_equals_the_h200() {
     let names = names();
     assert_eq!(
         names,
-        ["gather", "histogram", "mandelbrot", "matmul", "nbody", "reduction", "sampling", "saxpy", "stencil"]
+        [
+            "gather",
+            "histogram",
+            "mandelbrot",
+            "matmul",
+            "nbody",
+            "preemption",
+            "reduction",
+            "sampling",
+            "saxpy",
+            "stencil"
+        ]
     );
     for name in names {
         let rows = expected[&name]["outputs"].as_array().expect("rows");

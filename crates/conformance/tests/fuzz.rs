@@ -92,6 +92,7 @@ fn damaged_commands() {
         registers: 32,
         shared_bytes: 2048 * launch,
         barriers: 1,
+        ..Task::default()
     };
     let mut words = Vec::new();
     for command in [

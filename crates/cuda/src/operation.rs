@@ -71,6 +71,10 @@ fn fault_code(kind: &FaultKind) -> Code {
         FaultKind::Trap => Code::LAUNCH_FAILED,
         FaultKind::Assert { .. } => Code::ASSERT,
         FaultKind::Deadlock => Code::LAUNCH_TIMEOUT,
+        FaultKind::TooDeep(_)
+        | FaultKind::TooManyChildren(_)
+        | FaultKind::QueueOverflow(..)
+        | FaultKind::NoQueue(_) => Code::LAUNCH_FAILED,
     }
 }
 

@@ -19,6 +19,8 @@
 //! | [`config`] | configurations of the machine by name or from files |
 //! | [`device`], [`module`], [`launch`] | memory, loaded programs, launches and how they end |
 //! | [`timing`] | launches on the timed machine |
+//! | [`streams`] | streams, events, queues: several launches at once |
+//! | [`host`] | several GPUs side by side |
 //! | [`limits`] | what can be launched |
 //! | [`launch_file`], [`run`] | launch files and running them |
 //! | [`chart`] | charts as SVG and PNG |
@@ -39,6 +41,7 @@ pub mod device;
 pub mod digest;
 pub mod element;
 pub mod files;
+pub mod host;
 pub mod init;
 pub mod launch;
 pub mod launch_file;
@@ -51,11 +54,13 @@ pub mod profile;
 pub mod replay;
 pub mod run;
 pub mod schedulers;
+pub mod streams;
 pub mod timing;
 
 pub use checkpoint::{Checkpoint, Keeper};
 pub use compile::{CompileOptions, compile};
 pub use device::Device;
+pub use host::Host;
 pub use isa::{Image, Pc, image};
 pub use launch::{Dim, FaultReport, LaunchError, LaunchOptions, LaunchStats};
 pub use launch_file::LaunchFile;
@@ -66,5 +71,6 @@ pub use replay::Capture;
 pub use run::{RunError, Session};
 pub use simt::memory::{self, keep_freed_memory};
 pub use simt::{FaultKind, MemoryError};
+pub use streams::{Preempting, Streams};
 pub use timing::{Sampled, Sampling, Timing};
 pub use trace;

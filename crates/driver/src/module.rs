@@ -59,7 +59,7 @@ impl Module {
         args: &[&[u8]],
         options: &LaunchOptions<'_>,
     ) -> Result<LaunchStats, LaunchError> {
-        let function = self.entry(entry).ok_or_else(|| LaunchError::Refused(self.no_such_entry(entry)))?;
+        let function = self.function(entry)?;
         limits::check_shape(function, &dim).map_err(LaunchError::Refused)?;
         let params = limits::parameters(function, args).map_err(LaunchError::Refused)?;
         self.run(device, entry, dim, &params, options)
@@ -96,6 +96,24 @@ impl Module {
         if let Some(timing) = &options.timing {
             return self.launch_timed(device, entry, &shape, params, options, timing);
         }
+        self.run_functional(device, entry, &shape, &params, None, options)
+    }
+
+    /// A kernel by name, or why there is none.
+    pub(crate) fn function(&self, entry: &str) -> Result<&Function, LaunchError> {
+        self.entry(entry).ok_or_else(|| LaunchError::Refused(self.no_such_entry(entry)))
+    }
+
+    /// Runs a checked launch for its results; one that a queue bounds if there is one.
+    pub(crate) fn run_functional(
+        &self,
+        device: &Device,
+        entry: &str,
+        shape: &simt::Shape,
+        params: &[u8],
+        queue: Option<u64>,
+        options: &LaunchOptions<'_>,
+    ) -> Result<LaunchStats, LaunchError> {
         let counter = AtomicU64::new(0);
         let done = options.done.unwrap_or(&counter);
         let run = simt::Options {
@@ -112,7 +130,17 @@ impl Module {
             count: false,
         };
         let kernel = || entry.to_owned();
-        match simt::run(&self.program, entry, &shape, params, device.memory(), &run) {
+        let ctas = shape.grid.iter().map(|&n| u64::from(n)).product();
+        let outcome = self
+            .program
+            .kernel(entry, run.level)
+            .ok_or_else(|| simt::LaunchError::NoEntry(entry.to_owned()))
+            .and_then(|kernel| simt::Launch::new(&self.program, kernel, shape, params, device.memory()))
+            .and_then(|mut launch| {
+                launch.queue = queue;
+                simt::run_launch(&launch, device.memory(), &run)
+            });
+        match outcome {
             Ok(stats) => Ok(LaunchStats {
                 warp_instructions: stats.warp_instructions,
                 thread_instructions: stats.thread_instructions,
@@ -131,7 +159,7 @@ impl Module {
             Err(simt::LaunchError::Cancelled(at)) => Err(LaunchError::Cancelled {
                 kernel: kernel(),
                 ctas_done: done.load(Ordering::Relaxed),
-                ctas: dim.ctas(),
+                ctas,
                 place: self.place(at),
             }),
             Err(other) => Err(LaunchError::Engine(format!("kernel {entry}: {other}"))),

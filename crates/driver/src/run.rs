@@ -10,6 +10,7 @@ use crate::limits::{Part, Refusal};
 use crate::module::Module;
 use crate::problem::{Problem, Problems, Source};
 use crate::replay::Capture;
+use crate::streams::{Insertion, Preempting, Stream, Streams, Synchronized};
 use simt::MemoryError;
 use std::path::PathBuf;
 
@@ -178,6 +179,48 @@ impl<'f> Session<'f> {
         })
     }
 
+    /// Runs all launches of the file as its streams say.
+    pub fn run_streams(
+        &self,
+        options: &LaunchOptions<'_>,
+        preempting: &Preempting,
+    ) -> Result<Synchronized, RunError> {
+        let mut streams = Streams::new(&self.device);
+        let mut by_name: Vec<(Option<&str>, Stream)> = Vec::new();
+        let events: Vec<_> = self.file.launches.iter().map(|_| streams.event()).collect();
+        for (number, launch) in self.file.launches.iter().enumerate() {
+            let order = &launch.order;
+            let name = order.stream.as_deref();
+            let stream = match by_name.iter().find(|(n, _)| *n == name) {
+                Some(&(_, stream)) => stream,
+                None => {
+                    let stream = streams.stream(order.priority.unwrap_or(0));
+                    by_name.push((name, stream));
+                    stream
+                }
+            };
+            order.after.iter().for_each(|&n| streams.wait(stream, events[n]));
+            let insertion =
+                Insertion { priority: order.priority, at_head: order.at_head, at: order.at.unwrap_or(0) };
+            self.launch_by(number, |module, entry, dim, args| {
+                streams.insert(stream, module, entry, dim, args, insertion)
+            })?;
+            streams.record(stream, events[number]);
+        }
+        streams.synchronize(options, preempting).map_err(|error| {
+            let kernel = match &error {
+                LaunchError::Fault(report) => Some(&report.kernel),
+                LaunchError::TooManyInstructions { kernel, .. } | LaunchError::Cancelled { kernel, .. } => {
+                    Some(kernel)
+                }
+                _ => None,
+            };
+            let number = self.file.launches.iter().position(|l| Some(&l.entry) == kernel).unwrap_or(0);
+            let (_, program, _) = &self.programs[self.program_of[number]];
+            RunError::Launch { error, program: program.clone() }
+        })
+    }
+
     /// Runs one launch of the file as part of a capture of its device.
     pub fn launch_captured<'s>(
         &'s self,
@@ -197,11 +240,11 @@ impl<'f> Session<'f> {
         self.launch_by(number, note).map(|_| ())
     }
 
-    fn launch_by<'s>(
+    fn launch_by<'s, T>(
         &'s self,
         number: usize,
-        run: impl FnOnce(&'s Module, &str, Dim, &[&[u8]]) -> Result<LaunchStats, LaunchError>,
-    ) -> Result<LaunchStats, RunError> {
+        run: impl FnOnce(&'s Module, &str, Dim, &[&[u8]]) -> Result<T, LaunchError>,
+    ) -> Result<T, RunError> {
         let launch = &self.file.launches[number];
         let (_, program, module) = &self.programs[self.program_of[number]];
         let pointers: Vec<[u8; 8]> = self.addresses.iter().map(|a| a.to_le_bytes()).collect();

@@ -4,12 +4,14 @@ use crate::device::Device;
 use crate::launch::{FaultReport, LaunchError, LaunchOptions, LaunchStats};
 use crate::limits::{Part, Refusal};
 use crate::module::Module;
+use crate::streams::{Preempting, Streams};
 use machine::ppu::{Checkpoints, Ppu, RunOptions, Stopped};
 use machine::report::Shape;
 use machine::sm::trace_cell::{RegisterError, Settings, registers};
 use machine::{Config, Report};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use trace::record::Form;
 
@@ -116,6 +118,11 @@ impl Machine {
         self.written.iter().copied().collect()
     }
 
+    /// The machine is used again.
+    pub(crate) fn keep(&mut self, ppu: Ppu) {
+        self.ppu = Some(ppu);
+    }
+
     /// Goes back to a state without a machine in which the host had written this.
     pub(crate) fn go_back(&mut self, written: &[(u64, u64)]) {
         self.ppu = None;
@@ -123,7 +130,7 @@ impl Machine {
     }
 
     /// The machine of a configuration: the one there is, or a new one.
-    fn ppu(&mut self, config: &Config) -> Ppu {
+    pub(crate) fn ppu(&mut self, config: &Config) -> Ppu {
         match self.ppu.take() {
             Some(ppu) if ppu.config() == config => ppu,
             _ => {
@@ -166,6 +173,15 @@ impl Module {
             .kernel(entry, options.vectors.unwrap_or_else(simt::Isa::best))
             .ok_or_else(|| engine(simt::LaunchError::NoEntry(entry.to_owned())))?;
         let launch = simt::Launch::new(program, kernel, shape, params, device.memory()).map_err(engine)?;
+        if launch.kernel().launches() {
+            // Child tasks need all of the front of the machine.
+            let mut streams = Streams::new(device);
+            let stream = streams.stream(0);
+            streams.launch_checked(stream, self, entry, shape, params);
+            let done = streams.synchronize(options, &Preempting::default())?;
+            return Ok(done.launches.into_iter().next().unwrap_or_default());
+        }
+        let launch = Arc::new(launch);
         let all = || std::thread::available_parallelism().map_or(1, usize::from);
         let counter = AtomicU64::new(0);
         let done = options.done.unwrap_or(&counter);
@@ -199,7 +215,7 @@ impl Module {
                 ppu.write_trace_register(offset, value).map_err(refused)?;
             }
         }
-        let outcome = ppu.launch(&launch, self.image(), device.memory(), &run);
+        let outcome = ppu.launch(&launch, device.memory(), &run);
         let sampled = timing.sampling.map(|sampling| collect(&mut ppu, device, sampling)).transpose();
         let sampled = sampled.map_err(no_room)?.map(Box::new);
         match outcome {
@@ -234,7 +250,7 @@ impl Module {
         }
     }
 
-    fn stopped(
+    pub(crate) fn stopped(
         &self,
         entry: &str,
         stopped: Stopped,

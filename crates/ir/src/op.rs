@@ -325,6 +325,15 @@ pub enum Syscall {
     Free,
     /// (message: B64, file: B64, line: B32, function: B64, char size: B64)
     AssertFail,
+    /// (kernel: B64, grid x and y: B64, grid z and block x: B64, block y, block z and shared bytes: B64) -> B64.
+    /// Room for the parameters of a child task. Block y and z share a word, 16 bits each.
+    ParameterBuffer,
+    /// (parameters: B64, stream: B64) -> B32. Starts the child task.
+    LaunchDevice,
+    /// () waits for all child tasks that the CTA has started.
+    WaitChildren,
+    /// (queue: B64, entry: B64) -> B32. Appends an entry to the queue of a queue task.
+    QueuePush,
 }
 
 /// Special registers. `x`, `y`, `z` are 0, 1, 2.

@@ -128,7 +128,10 @@ fields! {
         HintKind 3 "cache control" {
             PrefetchL1 "PF1", PrefetchL2 "PF2", PrefetchUniform "PFU", ApplyPriority "PRIO", Discard "DISCARD"
         }
-        SysFn 2 "system function" { Vprintf "VPRINTF", Malloc "MALLOC", Free "FREE", AssertFail "ASSERTFAIL" }
+        SysFn 4 "system function" {
+            Vprintf "VPRINTF", Malloc "MALLOC", Free "FREE", AssertFail "ASSERTFAIL", ParameterBuffer "PARAMBUF",
+            LaunchDevice "LAUNCH", WaitChildren "WAITCHILDREN", QueuePush "QUEUEPUSH"
+        }
         BptMode 1 "why the thread stops" { Trap "TRAP", Brk "INT" }
         TexDim 3 "shape of the texture" {
             D1 "1D", D2 "2D", D3 "3D", Cube "CUBE", Array1d "ARRAY_1D", Array2d "ARRAY_2D", ArrayCube "ARRAY_CUBE"

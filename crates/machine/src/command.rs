@@ -6,14 +6,18 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A grid to run, as a record of what its CTAs need.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+/// A grid or a queue to run, as a record of what its CTAs need.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Task {
     /// What the host calls the launch; CTAs carry it.
     pub launch: u32,
     /// Higher runs first.
     pub priority: u8,
-    /// CTAs of the grid, at least one.
+    /// Goes before the tasks of its priority that wait, not behind them.
+    pub at_head: bool,
+    /// A queue task: more CTAs may come while it runs.
+    pub is_queue: bool,
+    /// CTAs of the grid, at least one, or entries of the queue.
     pub ctas: u64,
     /// Threads of a CTA, at least one.
     pub threads: u32,
@@ -25,7 +29,50 @@ pub struct Task {
     pub barriers: u32,
 }
 
+/// Flags beside the priority.
+const AT_HEAD: u32 = 1 << 8;
+const IS_QUEUE: u32 = 1 << 9;
+
+/// Words of a task.
+pub const TASK_WORDS: usize = 8;
+
 impl Task {
+    /// The record as words: of a command, or of task metadata in memory.
+    pub fn words(&self) -> [u32; TASK_WORDS] {
+        let flags = u32::from(self.at_head) * AT_HEAD | u32::from(self.is_queue) * IS_QUEUE;
+        [
+            self.launch,
+            u32::from(self.priority) | flags,
+            self.ctas as u32,
+            (self.ctas >> 32) as u32,
+            self.threads,
+            self.registers,
+            self.shared_bytes,
+            self.barriers,
+        ]
+    }
+
+    /// The record that words are; else what is wrong with which of its parts.
+    pub fn from_words(words: &[u32; TASK_WORDS]) -> Result<Task, (&'static str, u64)> {
+        let task = Task {
+            launch: words[0],
+            priority: words[1] as u8,
+            at_head: words[1] & AT_HEAD != 0,
+            is_queue: words[1] & IS_QUEUE != 0,
+            ctas: u64::from(words[2]) | u64::from(words[3]) << 32,
+            threads: words[4],
+            registers: words[5],
+            shared_bytes: words[6],
+            barriers: words[7],
+        };
+        match task {
+            _ if words[1] >= IS_QUEUE << 1 => Err(("priority", words[1].into())),
+            Task { ctas: 0, is_queue: false, .. } => Err(("ctas", 0)),
+            Task { threads: 0, .. } => Err(("threads", 0)),
+            _ => Ok(task),
+        }
+    }
+
     /// Warps of a CTA.
     pub fn warps(&self) -> u32 {
         self.threads.div_ceil(32)
@@ -80,6 +127,16 @@ pub enum Command {
     Invalidate(Caches),
     /// Shared-memory bytes of an SM that the launches which follow prefer; 0 leaves the choice to the machine.
     SetSharedSplit { bytes: u32 },
+    /// Run the task whose metadata is at this address.
+    RunTask { address: u64 },
+    /// Hold the commands of this push buffer that follow until the tasks before have ended.
+    WaitForTasks,
+    /// Set a semaphore.
+    Signal { semaphore: u32 },
+    /// Hold the commands of this push buffer that follow until a semaphore is set.
+    Await { semaphore: u32 },
+    /// Move data between host and memory, or within memory: the host knows which by the number.
+    Transfer { number: u32, bytes: u64 },
 }
 
 /// Why words are no command.
@@ -141,6 +198,11 @@ const WAIT_FOR_IDLE: u32 = 0x02;
 const NOTIFY: u32 = 0x03;
 const INVALIDATE: u32 = 0x04;
 const SET_SHARED_SPLIT: u32 = 0x05;
+const RUN_TASK: u32 = 0x06;
+const WAIT_FOR_TASKS: u32 = 0x07;
+const SIGNAL: u32 = 0x08;
+const AWAIT: u32 = 0x09;
+const TRANSFER: u32 = 0x0a;
 
 /// Name and number of operand words of a method.
 fn method(number: u32) -> Option<(&'static str, u32)> {
@@ -151,6 +213,11 @@ fn method(number: u32) -> Option<(&'static str, u32)> {
         NOTIFY => ("notify", 1),
         INVALIDATE => ("invalidate", 1),
         SET_SHARED_SPLIT => ("set_shared_split", 1),
+        RUN_TASK => ("run_task", 2),
+        WAIT_FOR_TASKS => ("wait_for_tasks", 0),
+        SIGNAL => ("signal", 1),
+        AWAIT => ("await", 1),
+        TRANSFER => ("transfer", 3),
         _ => return None,
     })
 }
@@ -164,23 +231,18 @@ impl Command {
         };
         match *self {
             Command::Nop => put(NOP, &[]),
-            Command::Launch(t) => put(
-                LAUNCH,
-                &[
-                    t.launch,
-                    u32::from(t.priority),
-                    t.ctas as u32,
-                    (t.ctas >> 32) as u32,
-                    t.threads,
-                    t.registers,
-                    t.shared_bytes,
-                    t.barriers,
-                ],
-            ),
+            Command::Launch(task) => put(LAUNCH, &task.words()),
             Command::WaitForIdle => put(WAIT_FOR_IDLE, &[]),
             Command::Notify { value } => put(NOTIFY, &[value]),
             Command::Invalidate(caches) => put(INVALIDATE, &[caches.bits()]),
             Command::SetSharedSplit { bytes } => put(SET_SHARED_SPLIT, &[bytes]),
+            Command::RunTask { address } => put(RUN_TASK, &[address as u32, (address >> 32) as u32]),
+            Command::WaitForTasks => put(WAIT_FOR_TASKS, &[]),
+            Command::Signal { semaphore } => put(SIGNAL, &[semaphore]),
+            Command::Await { semaphore } => put(AWAIT, &[semaphore]),
+            Command::Transfer { number, bytes } => {
+                put(TRANSFER, &[number, bytes as u32, (bytes >> 32) as u32]);
+            }
         }
     }
 
@@ -204,23 +266,15 @@ impl Command {
         let command = match number {
             NOP => Command::Nop,
             LAUNCH => {
-                let ctas = u64::from(operands[2]) | u64::from(operands[3]) << 32;
-                let task = Task {
-                    launch: operands[0],
-                    priority: u8::try_from(operands[1]).map_err(|_| bad("priority", operands[1]))?,
-                    ctas,
-                    threads: operands[4],
-                    registers: operands[5],
-                    shared_bytes: operands[6],
-                    barriers: operands[7],
-                };
-                if ctas == 0 {
-                    return Err(bad("ctas", 0));
-                }
-                if task.threads == 0 {
-                    return Err(bad("threads", 0));
-                }
-                Command::Launch(task)
+                let mut words = [0; TASK_WORDS];
+                words.copy_from_slice(&operands[..TASK_WORDS]);
+                Command::Launch(
+                    Task::from_words(&words).map_err(|(operand, value)| CommandError::Operand {
+                        method: name,
+                        operand,
+                        value,
+                    })?,
+                )
             }
             WAIT_FOR_IDLE => Command::WaitForIdle,
             NOTIFY => Command::Notify { value: operands[0] },
@@ -228,6 +282,14 @@ impl Command {
                 Command::Invalidate(Caches::from_bits(operands[0]).ok_or_else(|| bad("caches", operands[0]))?)
             }
             SET_SHARED_SPLIT => Command::SetSharedSplit { bytes: operands[0] },
+            RUN_TASK => Command::RunTask { address: u64::from(operands[0]) | u64::from(operands[1]) << 32 },
+            WAIT_FOR_TASKS => Command::WaitForTasks,
+            SIGNAL => Command::Signal { semaphore: operands[0] },
+            AWAIT => Command::Await { semaphore: operands[0] },
+            TRANSFER => Command::Transfer {
+                number: operands[0],
+                bytes: u64::from(operands[1]) | u64::from(operands[2]) << 32,
+            },
             _ => return Err(CommandError::UnknownMethod { header }),
         };
         Ok((command, 1 + found as usize))
@@ -252,10 +314,22 @@ mod tests {
     use proptest::prelude::*;
 
     fn any_command() -> impl Strategy<Value = Command> {
-        let task = (any::<u32>(), any::<u8>(), 1u64.., 1u32.., any::<u32>(), any::<u32>(), any::<u32>())
-            .prop_map(|(launch, priority, ctas, threads, registers, shared_bytes, barriers)| {
-                Command::Launch(Task { launch, priority, ctas, threads, registers, shared_bytes, barriers })
-            });
+        let sizes = (any::<u32>(), any::<u32>(), any::<u32>());
+        let task = (any::<u32>(), any::<u8>(), any::<(bool, bool)>(), 1u64.., 1u32.., sizes).prop_map(
+            |(launch, priority, (at_head, is_queue), ctas, threads, (registers, shared_bytes, barriers))| {
+                Command::Launch(Task {
+                    launch,
+                    priority,
+                    at_head,
+                    is_queue,
+                    ctas,
+                    threads,
+                    registers,
+                    shared_bytes,
+                    barriers,
+                })
+            },
+        );
         prop_oneof![
             Just(Command::Nop),
             task,
@@ -263,6 +337,11 @@ mod tests {
             any::<u32>().prop_map(|value| Command::Notify { value }),
             (0u32..16).prop_map(|b| Command::Invalidate(Caches::from_bits(b).unwrap_or_default())),
             any::<u32>().prop_map(|bytes| Command::SetSharedSplit { bytes }),
+            any::<u64>().prop_map(|address| Command::RunTask { address }),
+            Just(Command::WaitForTasks),
+            any::<u32>().prop_map(|semaphore| Command::Signal { semaphore }),
+            any::<u32>().prop_map(|semaphore| Command::Await { semaphore }),
+            (any::<u32>(), any::<u64>()).prop_map(|(number, bytes)| Command::Transfer { number, bytes }),
         ]
     }
 
@@ -275,7 +354,7 @@ mod tests {
         }
 
         #[test]
-        fn what_decodes_encodes_to_the_same_words(words in prop::collection::vec(any::<u32>(), 0..40), n in 0u32..8) {
+        fn what_decodes_encodes_to_the_same_words(words in prop::collection::vec(any::<u32>(), 0..40), n in 0u32..12) {
             // Random headers name no method; half of the cases get one that does.
             let mut words = words;
             if let (Some(first), Some((_, operands))) = (words.first_mut(), method(n)) {

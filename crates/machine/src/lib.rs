@@ -44,6 +44,7 @@ pub mod server;
 pub mod sm;
 pub mod spec;
 pub mod stall;
+pub mod tasks;
 pub mod tpc;
 pub mod units;
 pub mod workers;

@@ -81,7 +81,7 @@ pub fn detail(watchers: Vec<Watcher>, context: &Context<'_>, stalls: &[StallCycl
     detail.timeline = watch::put_together(buckets);
     detail.causes = causes.list();
     // Waits of fixed length follow from the code.
-    for (pc, producer) in watch::producers(&context.code, context.image).into_iter().enumerate() {
+    for (pc, producer) in watch::producers(&context.code, &context.image).into_iter().enumerate() {
         let cycles = stalls.get(pc).map_or(0, |row| row[Stall::Wait as usize]);
         if let Some(cause) = producer.filter(|_| cycles > 0) {
             let count = stalls[pc][Stall::Selected as usize];

@@ -59,15 +59,69 @@ pub struct CtaStart {
     pub launch: u32,
     /// Its number in the grid.
     pub linear: u64,
+    /// Bytes of the SM that are shared memory while it is there.
+    pub split: u32,
+    /// It was suspended before, and goes on.
+    pub is_restored: bool,
 }
 
-/// A CTA ended and its resources are free.
+/// How a CTA left an SM.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum Left {
+    #[default]
+    Ended,
+    /// It goes on when there is room.
+    Suspended,
+    /// It goes on when its child tasks have ended and there is room.
+    Waiting,
+}
+
+/// A CTA that is to make room.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Suspend {
+    pub at: Cycle,
+    pub sm: SmId,
+    pub launch: u32,
+    pub linear: u64,
+    pub reason: Reason,
+}
+
+/// Who wants a CTA's place.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// A task of higher priority.
+    Priority,
+    /// Its time slice is over, and others wait.
+    TimeSlice,
+    /// It waits for child tasks.
+    Children,
+    /// A debugger.
+    Stop,
+}
+
+impl Reason {
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::Priority => "priority",
+            Reason::TimeSlice => "time slice",
+            Reason::Children => "child tasks",
+            Reason::Stop => "debugger",
+        }
+    }
+}
+
+/// A CTA left an SM, and its resources are free.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct CtaEnd {
     pub at: Cycle,
     pub sm: SmId,
     pub launch: u32,
     pub linear: u64,
+    pub left: Left,
+    /// Instructions that it executed, by its warps and by their threads, once it has ended.
+    pub warp_instructions: u64,
+    pub thread_instructions: u64,
 }
 
 /// Brings a list in order whose parts before and from `middle` on are. New answers mostly come after what waits already:

@@ -5,9 +5,9 @@ mod checkpoint;
 pub use checkpoint::{Checkpoints, Moment, layout};
 
 use crate::Config;
-use crate::command::{Command, Task};
+use crate::command::Command;
 use crate::counters::Counters;
-use crate::distribution::{Needs, Occupancy};
+use crate::distribution::Occupancy;
 use crate::front::Front;
 use crate::memory;
 use crate::observe::{self, Traffic};
@@ -17,8 +17,9 @@ use crate::sm::code::Code;
 use crate::sm::policy::{Choice, Program};
 use crate::sm::trace_cell::{RegisterError, Registers};
 use crate::sm::watch::Watcher;
-use crate::sm::{Context, Failure, Sm, Work};
+use crate::sm::{Begin, Context, Failure, Sm, Work};
 use crate::stall::{STALLS, StallCycles};
+use crate::tasks::{Allocate, Batch, BatchTimed, Tasks, preferred_split, task_of};
 use crate::units::{Cycle, SmId};
 use crate::workers::Workers;
 use checkpoint::{Begun, Kept, Reached};
@@ -30,11 +31,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use trace::profile::Detail;
 
 /// Where code, constants and local memory lie as caches see them: above all addresses that programs have.
-const CODE_BASE: u64 = 1 << 52;
+pub(crate) const CODE_BASE: u64 = 1 << 52;
 /// Bytes between the code of two programs.
 const CODE_STRIDE: u64 = 1 << 32;
-const CONSTANT_BASE: u64 = 1 << 53;
-const LOCAL_BASE: u64 = 1 << 54;
+pub(crate) const CONSTANT_BASE: u64 = 1 << 53;
+pub(crate) const LOCAL_BASE: u64 = 1 << 54;
 
 /// Bytes of an instruction in memory.
 const INSTRUCTION_BYTES: u64 = 16;
@@ -105,9 +106,9 @@ pub enum Stopped {
 }
 
 /// An SM at work.
-struct Part<'l> {
-    sm: Sm,
-    work: Work<'l>,
+pub(crate) struct Part<'l> {
+    pub sm: Sm,
+    pub work: Work<'l>,
     /// Requests of its turn, and answers for the next one: moved by whoever runs the SM.
     requests: Vec<Request>,
     answers: Vec<Response>,
@@ -203,48 +204,38 @@ impl Ppu {
     /// Runs a launch to its end.
     pub fn launch(
         &mut self,
-        launch: &Launch,
-        image: &Image,
+        launch: &Arc<Launch>,
         memory: &Memory,
         options: &RunOptions<'_>,
     ) -> Result<Timed, Stopped> {
         let function = launch.kernel().function();
+        let image = launch.program().image();
         let code = Code::new(image, function.registers, &self.config.sm);
         let resumed = options.resume.map(|bytes| self.resume(bytes)).transpose()?;
         if resumed.is_none() {
             self.launches += 1;
         }
-        let contexts = Arc::new(vec![Context {
-            launch,
-            memory,
-            image,
-            code,
-            grid_id: self.launches,
-            local_base: LOCAL_BASE,
-            local_stride: u64::from(launch.local_bytes()).next_multiple_of(128) * 32,
-        }]);
-        let task = Task {
-            launch: 0,
-            priority: 0,
-            ctas: launch.ctas(),
-            threads: launch.threads(),
-            registers: function.registers,
-            shared_bytes: launch.shared_bytes,
-            barriers: function.barriers,
-        };
-        // Shared memory for the CTAs that an SM gets; the rest is cache.
-        let occupancy = Occupancy::new(&self.config.sm, &task, 0);
-        let share = task.ctas.div_ceil(u64::from(self.config.sms()).max(1));
-        let per_sm = share.min(u64::from(occupancy.ctas_per_sm)) as u32;
-        let split = Needs::new(&self.config.sm, &task).shared.saturating_mul(per_sm.max(1));
-        let shared_split = Occupancy::new(&self.config.sm, &task, split).shared_split;
         let known = self.programs.len();
         let code_base = self.place(image);
         if resumed.is_some() && self.programs.len() != known {
             return Err(checkpoint::damaged("another program"));
         }
+        let contexts = Arc::new(vec![Context {
+            launch: launch.clone(),
+            memory,
+            image: image.clone(),
+            code: code.placed(code_base, 0),
+            grid_id: self.launches,
+            local_base: LOCAL_BASE,
+            local_stride: u64::from(launch.local_bytes()).next_multiple_of(128) * 32,
+        }]);
+        let task = task_of(launch, 0, 0, 0);
+        let occupancy = Occupancy::new(&self.config.sm, &task, 0);
+        let split = preferred_split(&self.config, &task);
+        let shared_split = Occupancy::new(&self.config.sm, &task, split).shared_split;
         let settings = self.trace_registers.settings();
         let program = Arc::new(Program::new(image, self.config.sm.scheduler.grants.accesses));
+        let begin = Begin::new([&contexts[0].code].into_iter(), CONSTANT_BASE, shared_split);
         let mut submitted = Ok(());
         let (parts, begun) = match resumed {
             Some(mut resumed) => {
@@ -266,11 +257,11 @@ impl Ppu {
                     sm.record_choices(options.record_choices);
                     sm.watch_progress(options.progress, start);
                     sm.set_program(&program);
-                    sm.begin_launch(&contexts[0].code, code_base, CONSTANT_BASE, shared_split);
+                    sm.begin_launch(&begin);
                     sm.watch(observe::watcher(&sm, &contexts[0], start, settings.as_ref(), options));
                     parts.push(Part {
                         sm,
-                        work: Work { contexts: contexts.clone(), ctas: Vec::new() },
+                        work: Work::new(contexts.clone()),
                         requests: Vec::new(),
                         answers: Vec::new(),
                     });
@@ -302,6 +293,7 @@ impl Ppu {
             traffic: begun.traffic,
             kept,
             checkpointed: &mut self.checkpointed,
+            tasks: None,
         };
         let outcome = match submitted {
             Ok(()) => Workers::with(options.threads.max(1), |workers| run.finish(workers, begun.reached)),
@@ -352,6 +344,94 @@ impl Ppu {
     }
 }
 
+impl Ppu {
+    /// Runs all that a host wants done by several push buffers, to its end. `buffer` has room for CTAs that are suspended.
+    pub fn run(
+        &mut self,
+        batch: &Batch,
+        buffer: &mut dyn Allocate,
+        memory: &Memory,
+        options: &RunOptions<'_>,
+    ) -> Result<BatchTimed, Stopped> {
+        let config = self.config.clone();
+        let start = self.now.later(self.next_submit);
+        let grids = self.launches;
+        let mut tasks = Tasks::new(batch, buffer, start, grids, &config, memory, |image| self.place(image));
+        self.memory.reset_counters();
+        for (image, place) in tasks.images() {
+            self.memory.host_write(place, image.code.len() as u64 * INSTRUCTION_BYTES);
+        }
+        let begin = Begin::new(tasks.contexts.iter().map(|c| &c.code), CONSTANT_BASE, 0);
+        // Of several programs none is known to the schedulers.
+        let mut images = tasks.images();
+        let program = match (images.next(), images.next()) {
+            (Some((image, _)), None) => Program::new(image, config.sm.scheduler.grants.accesses),
+            _ => Program::default(),
+        };
+        drop(images);
+        let program = Arc::new(program);
+        let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.sms.len());
+        for mut sm in self.sms.drain(..) {
+            sm.record_choices(false);
+            sm.watch_progress(None, start);
+            sm.set_program(&program);
+            sm.begin_launch(&begin);
+            let work = Work::new(tasks.contexts.clone());
+            parts.push(Part { sm, work, requests: Vec::new(), answers: Vec::new() });
+        }
+        let ready = tasks.begin(&mut self.front, &config, memory);
+        let begun = Begun::new(start, config.quantum, parts.len(), None);
+        let kept = self.kept();
+        let mut run = Run {
+            config: &config,
+            memory: &mut self.memory,
+            front: &mut self.front,
+            device: memory,
+            options,
+            parts,
+            is_active: begun.is_active,
+            outboxes: begun.outboxes,
+            inboxes: begun.inboxes,
+            ends: begun.ends,
+            starts: Vec::new(),
+            printed: begun.printed,
+            traffic: begun.traffic,
+            kept,
+            checkpointed: &mut self.checkpointed,
+            tasks: Some(tasks),
+        };
+        let threads = options.threads.max(1);
+        let outcome =
+            ready.and_then(|()| Workers::with(threads, |workers| run.finish(workers, begun.reached)));
+        if let Some(print) = options.print {
+            run.printed.values().for_each(|text| print(text));
+        }
+        let mut counters = run.memory.counters();
+        run.front.close_channels();
+        run.front.set_preemption(None);
+        let mut stalls = vec![[0; STALLS]; begin.instructions];
+        for part in run.parts {
+            part.sm.add_to(&mut counters, &mut stalls);
+            self.sms.push(part.sm);
+        }
+        let Some(mut tasks) = run.tasks else { return Err(Stopped::Refused("no tasks".into())) };
+        tasks.finish();
+        self.launches = tasks.grids();
+        let end = outcome.map_err(|stopped| tasks.named(stopped))?;
+        self.now = end;
+        self.next_submit = self.next_submit.later(start);
+        Ok(BatchTimed {
+            cycles: end - start,
+            counters,
+            stalls,
+            launches: tasks.timed(),
+            read: std::mem::take(&mut tasks.read),
+            moves: std::mem::take(&mut tasks.moves),
+            stopped: std::mem::take(&mut tasks.stopped),
+        })
+    }
+}
+
 /// A launch under way.
 struct Run<'l, 'p> {
     config: &'p Config,
@@ -367,16 +447,18 @@ struct Run<'l, 'p> {
     /// CTAs that ended, those among them that end after the exchange point too.
     ends: Vec<CtaEnd>,
     starts: Vec<CtaStart>,
-    /// What CTAs printed, by their numbers: the order in which it is handed over.
-    printed: BTreeMap<u64, Vec<u8>>,
+    /// What CTAs printed, by launches and their numbers: the order in which it is handed over.
+    printed: BTreeMap<(usize, u64), Vec<u8>>,
     /// What memory did so far, for whoever wants a timeline of it.
     traffic: Option<Traffic>,
+    /// Where more than one launch runs.
+    tasks: Option<Tasks<'l, 'p>>,
     /// For checkpoints: what the processor keeps from launch to launch, and the cycle of the last one.
     kept: Kept,
     checkpointed: &'p mut Cycle,
 }
 
-impl Run<'_, '_> {
+impl<'l> Run<'l, '_> {
     /// Runs from exchange point to exchange point; the cycle at which the launch has ended.
     fn finish(&mut self, workers: &Workers, mut reached: Reached) -> Result<Cycle, Stopped> {
         let quantum = u64::from(self.config.quantum.max(1));
@@ -390,7 +472,16 @@ impl Run<'_, '_> {
             self.run_sms(workers, until);
             self.exchange(workers, until)?;
             // The launch can have ended while answers to its stores are still on their way.
-            reached.finished = self.front.finished().last().map(|&(_, at)| at).or(reached.finished);
+            let finished = reached.finished;
+            reached.finished = match &mut self.tasks {
+                None => self.front.finished().last().map(|&(_, at)| at).or(finished),
+                Some(tasks) => {
+                    let memory = (&mut *self.memory, self.device);
+                    let (parts, active) = (&mut self.parts[..], &mut self.is_active[..]);
+                    tasks.serve(until, self.front, parts, active, memory, self.config)?;
+                    tasks.is_over(self.front).then_some(tasks.end)
+                }
+            };
             if let Some(at) = reached.finished
                 && self.is_quiet()
             {
@@ -420,7 +511,8 @@ impl Run<'_, '_> {
             .map(|(part, _)| part)
             .collect();
         // With no CTA on its way to an SM, SMs may run on by themselves.
-        let ahead = if self.front.next_event().is_none() { until + AHEAD } else { until };
+        let may_run_on = self.tasks.is_none() && self.front.next_event().is_none();
+        let ahead = if may_run_on { until + AHEAD } else { until };
         workers.each(&mut due, |_, part| {
             part.sm.deliver(&mut part.answers);
             part.sm.run(&mut part.work, until, ahead);
@@ -475,7 +567,13 @@ impl Run<'_, '_> {
             part.sm.after_exchange(&mut part.work, until);
             part.sm.flush_trace(false);
             self.ends.append(&mut part.sm.ends);
-            self.printed.extend(part.sm.output.drain(..));
+            for (launch, linear, text) in part.sm.output.drain(..) {
+                let job = self.tasks.as_ref().map_or(0, |t| t.job_of(launch));
+                self.printed.entry((job, linear)).or_default().extend(text);
+            }
+            if let Some(tasks) = &mut self.tasks {
+                tasks.collect(part);
+            }
         }
         if let Some(traffic) = self.traffic.as_mut().filter(|t| t.is_due(until)) {
             let mut counters = self.memory.counters();
@@ -496,9 +594,16 @@ impl Run<'_, '_> {
         if let Some(done) = self.options.ctas_done {
             done.fetch_add(now as u64, Ordering::Relaxed);
         }
+        if let Some(tasks) = &mut self.tasks {
+            tasks.left(&self.ends[..now], self.front, self.device);
+        }
         self.ends.drain(..now);
-        for start in &self.starts {
+        for start in &mut self.starts {
             let n = start.sm.0 as usize;
+            if let Some(tasks) = &mut self.tasks {
+                start.at = start.at.later(until);
+                tasks.starts(start, &mut self.parts[n]);
+            }
             self.parts[n].sm.start(*start);
             self.is_active[n] = true;
         }
@@ -511,7 +616,8 @@ impl Run<'_, '_> {
         let sms =
             sms.filter_map(|(part, _)| part.sm.next_event().into_iter().chain(part.sm.next_request()).min());
         let ends = self.ends.iter().map(|e| e.at);
-        sms.chain(ends).chain(self.front.next_event()).min()
+        let stop = self.tasks.as_ref().and_then(Tasks::next_stop);
+        sms.chain(ends).chain(self.front.next_event()).chain(stop).min()
     }
 
     /// What the warps of the first SM that has some wait for.

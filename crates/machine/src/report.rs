@@ -384,6 +384,7 @@ mod tests {
             registers: 40,
             shared_bytes: 0,
             barriers: 1,
+            ..Task::default()
         };
         let counters = Counters {
             warp_instructions: 132_000,

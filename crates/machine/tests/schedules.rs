@@ -99,7 +99,7 @@ fn run(file: &File, record_choices: bool) -> (Config, Timed) {
         Launch::new(&program, kernel, &shape, &data.to_le_bytes(), &memory).unwrap_or_else(|e| panic!("{e}"));
     let options = RunOptions { threads: 1, record_choices, ..RunOptions::default() };
     let timed = Ppu::new(config.clone())
-        .launch(&launch, &image, &memory, &options)
+        .launch(&std::sync::Arc::new(launch), &memory, &options)
         .unwrap_or_else(|e| panic!("{e:?}"));
     (config, timed)
 }

@@ -1,9 +1,11 @@
 //! What the warps of a CTA share: shared memory, barriers, output.
 
 use crate::aligned::Aligned;
+use crate::launch::Launch;
 use crate::special::Place;
 use isa::field::BarMode;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Barriers of a CTA.
 pub const BARRIERS: usize = 16;
@@ -46,6 +48,24 @@ pub struct Arrival {
     pub mode: BarMode,
 }
 
+/// When a child task runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ChildOrder {
+    /// After the one that the CTA started before it in this way.
+    InTurn,
+    /// At any time.
+    FireAndForget,
+    /// When the whole parent has ended, after those before it.
+    Tail,
+}
+
+/// A child task that a CTA started.
+#[derive(Clone)]
+pub struct Child {
+    pub launch: Arc<Launch>,
+    pub order: ChildOrder,
+}
+
 /// State of one CTA.
 pub struct CtaState {
     pub index: [u32; 3],
@@ -60,6 +80,12 @@ pub struct CtaState {
     pub ended_phases: u64,
     /// What `printf` wrote.
     pub output: Vec<u8>,
+    /// Child tasks that it started and that have not ended.
+    pub children: u32,
+    /// Those among them that nobody has taken yet.
+    pub requests: Vec<Child>,
+    /// Queues that it appended to since somebody looked.
+    pub pushed: bool,
     shared: Aligned,
     barriers: [Barrier; BARRIERS],
     /// Barriers that threads came to, a bit each.
@@ -118,6 +144,9 @@ impl CtaState {
             live_threads: 0,
             ended_phases: 0,
             output: Vec::new(),
+            children: 0,
+            requests: Vec::new(),
+            pushed: false,
             shared: Aligned::zeroed(shared_bytes as usize),
             barriers: Default::default(),
             used: 0,
@@ -130,6 +159,8 @@ impl CtaState {
         self.place = place;
         self.live_threads = self.block.iter().product();
         self.output.clear();
+        self.requests.clear();
+        (self.children, self.pushed) = (0, false);
         let used = self.shared_bytes as usize;
         self.shared.as_mut_slice()[..used].fill(0);
         while self.used != 0 {
@@ -145,6 +176,10 @@ impl CtaState {
     /// Shared memory, for whoever looks at a CTA from outside.
     pub fn shared(&self) -> &[u8] {
         &self.shared.as_slice()[..self.shared_bytes as usize]
+    }
+
+    pub(crate) fn shared_mut(&mut self) -> &mut [u8] {
+        &mut self.shared.as_mut_slice()[..self.shared_bytes as usize]
     }
 
     /// Lanes come to barrier `id`; the phase that they wait for, if they wait.

@@ -348,7 +348,7 @@ pub fn kernel(image: &Image, entry: usize, level: Isa) -> Kernel {
     };
     let nothing = decoder.instruction(0, &Inst::new(Op::Tex), false);
     let mut uops = vec![nothing; image.code.len() + 1];
-    let (mut uses_heap, mut uses_printf) = (false, false);
+    let (mut uses_heap, mut uses_printf, mut launches, mut pushes) = (false, false, false, false);
     // A BSYNC gives up soon when a BSSY that names it says so.
     let mut soft = vec![false; image.code.len()];
     for f in &reached {
@@ -364,6 +364,12 @@ pub fn kernel(image: &Image, entry: usize, level: Isa) -> Kernel {
             uops[pc as usize] = decoder.instruction(pc, inst, soft[pc as usize]);
             uses_printf |= inst.op == Op::Syscall && inst.get::<SysFn>() == SysFn::Vprintf;
             uses_heap |= inst.op == Op::Syscall && matches!(inst.get::<SysFn>(), SysFn::Malloc | SysFn::Free);
+            pushes |= inst.op == Op::Syscall && inst.get::<SysFn>() == SysFn::QueuePush;
+            launches |= inst.op == Op::Syscall
+                && matches!(
+                    inst.get::<SysFn>(),
+                    SysFn::LaunchDevice | SysFn::WaitChildren | SysFn::QueuePush
+                );
         }
     }
     decoder.layout.end = decoder.layout.pool + decoder.pool.len() as u32 * ROW;
@@ -386,5 +392,7 @@ pub fn kernel(image: &Image, entry: usize, level: Isa) -> Kernel {
         hints: decoder.hints,
         uses_heap,
         uses_printf,
+        launches,
+        pushes,
     }
 }

@@ -41,6 +41,14 @@ pub enum FaultKind {
     Assert { message: String, file: String, line: u32, function: String },
     /// Every thread of the CTA waits for another.
     Deadlock,
+    /// Child tasks nest deeper than this.
+    TooDeep(u32),
+    /// More child tasks than this wait to run.
+    TooManyChildren(u32),
+    /// An entry too many for the queue at this address, which holds so many.
+    QueueOverflow(u64, u64),
+    /// No queue is at this address.
+    NoQueue(u64),
 }
 
 /// A fault of the simulated program, and whose it was.
@@ -78,6 +86,12 @@ impl fmt::Display for FaultKind {
                 write!(f, "{file}:{line}: {function}: assertion `{message}` failed")
             }
             FaultKind::Deadlock => write!(f, "every thread of the CTA waits"),
+            FaultKind::TooDeep(n) => write!(f, "child tasks nest deeper than {n} levels"),
+            FaultKind::TooManyChildren(n) => write!(f, "more than {n} child tasks wait to run"),
+            FaultKind::QueueOverflow(at, n) => {
+                write!(f, "the queue at {at:#x} is full: its {n} entries are not done yet")
+            }
+            FaultKind::NoQueue(at) => write!(f, "there is no queue at {at:#x}"),
         }
     }
 }

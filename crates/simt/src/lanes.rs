@@ -5,6 +5,7 @@
 
 use crate::cta::CtaState;
 use crate::fault::{Access, FaultKind};
+use crate::launch::Launch;
 use crate::level::Level;
 use crate::local::Local;
 use crate::log::Log;
@@ -42,6 +43,7 @@ pub struct Lanes {
     pub(crate) kernel: *const Kernel,
     pub(crate) banks: *const Banks,
     pub(crate) cta: *mut CtaState,
+    pub(crate) launch: *const Launch,
     pub(crate) local: Local,
     /// Where stores and atomics go that take effect later; none in functional runs.
     pub(crate) log: *mut Log,
@@ -72,6 +74,7 @@ impl Lanes {
             kernel: std::ptr::null(),
             banks: std::ptr::null(),
             cta: std::ptr::null_mut(),
+            launch: std::ptr::null(),
             local: Local::new(0),
             log: std::ptr::null_mut(),
             alone: true,

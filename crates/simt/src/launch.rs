@@ -30,8 +30,16 @@ impl Shape {
     }
 }
 
+/// Levels that child tasks may nest.
+pub const DEPTH_MAX: u32 = 64;
+
 /// A kernel with its arguments.
 pub struct Launch {
+    program: Program,
+    /// Child tasks above this one.
+    pub depth: u32,
+    /// Where the queue is that bounds the launch, if its grid does not.
+    pub queue: Option<u64>,
     pub(crate) kernel: Arc<Kernel>,
     pub grid: [u32; 3],
     pub block: [u32; 3],
@@ -98,6 +106,9 @@ impl Launch {
         let local_bytes =
             if f.unbounded_stack { f.local_bytes.max(shape.stack_bytes) } else { f.local_bytes };
         Ok(Launch {
+            program: program.clone(),
+            depth: 0,
+            queue: None,
             grid: shape.grid,
             block: shape.block,
             shared_bytes,
@@ -107,6 +118,31 @@ impl Launch {
             pool,
             kernel,
         })
+    }
+
+    /// A child task: another kernel of the program, by its address.
+    pub fn child(
+        &self,
+        kernel: u64,
+        shape: &Shape,
+        params: &[u8],
+        memory: &Memory,
+    ) -> Result<Launch, LaunchError> {
+        let no_kernel = || LaunchError::Invalid(format!("{kernel:#x} is the address of no kernel"));
+        let n = self.program.entry_at(kernel).ok_or_else(no_kernel)?;
+        let kernel = self.program.decoded(n, self.kernel.level).ok_or_else(no_kernel)?;
+        let child = Launch::new(&self.program, kernel, shape, params, memory)?;
+        Ok(Launch { depth: self.depth + 1, ..child })
+    }
+
+    /// Bytes of parameters of a kernel of the program, by its address.
+    pub(crate) fn param_bytes(&self, kernel: u64) -> Option<u32> {
+        let n = self.program.entry_at(kernel)?;
+        Some(self.program.image().functions[n].param_bytes)
+    }
+
+    pub fn program(&self) -> &Program {
+        &self.program
     }
 
     pub fn kernel(&self) -> &Kernel {

@@ -32,6 +32,7 @@ pub mod ops;
 pub mod prefetch;
 pub mod printf;
 pub mod program;
+pub mod queue;
 pub mod resident;
 pub mod runner;
 pub mod special;

@@ -1,37 +1,82 @@
 //! Local memory of a warp: word-interleaved by lane, so that equal addresses of all lanes are one row.
 //!
-//! It grows as the program touches it, up to the limit of the launch, and is zero where never written.
+//! It grows as the program touches it, up to the limit of the launch, and is zero where never written. Where a CTA was
+//! suspended it lies in global memory from then on ([`Local::map`]), in the same layout.
 
 use crate::lanes::Row;
 
-#[derive(Default)]
 pub struct Local {
-    rows: Vec<Row>,
+    /// What it has of its own.
+    own: Vec<Row>,
+    /// Where the rows are, and how many: its own, or in global memory.
+    rows: *mut Row,
+    len: usize,
     /// Bytes a thread may use.
     limit: u32,
 }
 
 impl Local {
     pub fn new(limit: u32) -> Local {
-        Local { rows: Vec::new(), limit }
+        Local { own: Vec::new(), rows: std::ptr::null_mut(), len: 0, limit }
     }
 
     /// Forgets everything that was written.
     pub fn reset(&mut self, limit: u32) {
         self.limit = limit;
-        self.rows.fill([0; 32]);
+        self.own.fill([0; 32]);
+        self.bind();
+    }
+
+    /// The rows are its own.
+    fn bind(&mut self) {
+        (self.rows, self.len) = (self.own.as_mut_ptr(), self.own.len());
+    }
+
+    /// Rows that all bytes of the threads take.
+    pub fn all_rows(&self) -> usize {
+        self.limit.div_ceil(4) as usize
+    }
+
+    pub fn is_mapped(&self) -> bool {
+        self.len > 0 && !std::ptr::eq(self.rows, self.own.as_ptr())
+    }
+
+    /// Moves everything to [`Local::all_rows`] rows elsewhere, where it stays.
+    ///
+    /// # Safety
+    /// The rows must be valid until the next [`Local::reset`], and nobody else's.
+    pub unsafe fn map(&mut self, rows: *mut Row) {
+        let all = self.all_rows();
+        // SAFETY: the caller's promise; no more rows than there are on either side are copied.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.rows, rows, self.len.min(all));
+            if all > self.len {
+                std::ptr::write_bytes(rows.add(self.len), 0, all - self.len);
+            }
+        }
+        (self.rows, self.len) = (rows, all);
+    }
+
+    fn at(&self, n: usize) -> *mut Row {
+        assert!(n < self.len, "reached before");
+        self.rows.wrapping_add(n)
     }
 
     /// What was written, and zeros around it.
     pub(crate) fn rows(&self) -> &[Row] {
-        &self.rows
+        if self.len == 0 {
+            return &[];
+        }
+        // SAFETY: the rows are ours, and borrowed for as long as the slice lives.
+        unsafe { std::slice::from_raw_parts(self.rows, self.len) }
     }
 
     /// Makes it hold what another one of this limit held; false where that cannot be.
     pub(crate) fn restore(&mut self, limit: u32, rows: Vec<Row>) -> bool {
         // Growing doubles, so there can be twice as many as the limit needs.
         let fits = rows.len() <= 2 * (limit as usize).div_ceil(4) + 16;
-        (self.limit, self.rows) = (limit, rows);
+        (self.limit, self.own) = (limit, rows);
+        self.bind();
         fits
     }
 
@@ -42,7 +87,7 @@ impl Local {
         if end > u64::from(self.limit) {
             return false;
         }
-        if end > 4 * self.rows.len() as u64 {
+        if end > 4 * self.len as u64 {
             self.grow(end as usize);
         }
         true
@@ -50,19 +95,22 @@ impl Local {
 
     #[cold]
     fn grow(&mut self, end: usize) {
-        let rows = end.div_ceil(4).max(2 * self.rows.len()).max(16);
-        self.rows.resize(rows, [0; 32]);
+        let rows = end.div_ceil(4).max(2 * self.own.len()).max(16);
+        self.own.resize(rows, [0; 32]);
+        self.bind();
     }
 
     /// The words of all lanes at a multiple of four. Call [`Local::reach`] first.
     #[inline(always)]
     pub fn row(&mut self, address: u32) -> &mut Row {
-        &mut self.rows[(address / 4) as usize]
+        // SAFETY: one of the rows, which are ours.
+        unsafe { &mut *self.at((address / 4) as usize) }
     }
 
     /// Aligned bytes of one lane, little-endian; at most 16. Call [`Local::reach`] first.
     pub fn read(&self, lane: u32, address: u32, size: u32) -> u128 {
-        let at = |n: u32| self.rows[((address + n) / 4) as usize][lane as usize & 31];
+        // SAFETY: one of the rows, which are ours.
+        let at = |n: u32| unsafe { (*self.at(((address + n) / 4) as usize))[lane as usize & 31] };
         if size < 4 {
             let word = at(0) >> (8 * (address % 4));
             return u128::from(word & (u32::MAX >> (32 - 8 * size)));
@@ -74,12 +122,12 @@ impl Local {
         if size < 4 {
             let shift = 8 * (address % 4);
             let mask = (u32::MAX >> (32 - 8 * size)) << shift;
-            let word = &mut self.rows[(address / 4) as usize][lane as usize & 31];
+            let word = &mut self.row(address)[lane as usize & 31];
             *word = (*word & !mask) | ((value as u32) << shift & mask);
             return;
         }
         for k in 0..size / 4 {
-            self.rows[(address / 4 + k) as usize][lane as usize & 31] = (value >> (32 * k)) as u32;
+            self.row(address + 4 * k)[lane as usize & 31] = (value >> (32 * k)) as u32;
         }
     }
 }
@@ -101,5 +149,22 @@ mod tests {
         assert_eq!(local.read(2, 16, 8), 0);
         local.reset(64);
         assert_eq!(local.read(3, 16, 8), 0);
+    }
+
+    #[test]
+    fn what_is_mapped_elsewhere_is_read_and_written_there() {
+        let mut local = Local::new(64);
+        assert!(local.reach(0, 16));
+        local.write(1, 8, 4, 77);
+        let mut rows = vec![[1; 32]; local.all_rows()];
+        // SAFETY: the rows live until the end of the test.
+        unsafe { local.map(rows.as_mut_ptr()) };
+        assert!(local.is_mapped() && local.reach(60, 4));
+        assert_eq!((local.read(1, 8, 4), local.read(1, 60, 4)), (77, 0));
+        local.write(2, 60, 4, 5);
+        local.reset(64);
+        assert!(!local.is_mapped() && local.reach(0, 64));
+        assert_eq!(local.read(1, 8, 4), 0);
+        assert_eq!((rows[2][1], rows[15][2]), (77, 5));
     }
 }

@@ -39,8 +39,20 @@ impl From<MemoryError> for LoadError {
     }
 }
 
-/// An image with its variables in memory.
-pub struct Program {
+/// An image with its variables in memory; copies of it are the same program.
+#[derive(Clone)]
+pub struct Program(Arc<Loaded>);
+
+impl std::ops::Deref for Program {
+    type Target = Loaded;
+
+    fn deref(&self) -> &Loaded {
+        &self.0
+    }
+}
+
+/// What there is once of a program.
+pub struct Loaded {
     image: Arc<Image>,
     /// Address of each variable.
     addresses: Vec<u64>,
@@ -68,6 +80,9 @@ pub struct Kernel {
     /// Allocates from the heap, so that the order of CTAs shows.
     pub(crate) uses_heap: bool,
     pub(crate) uses_printf: bool,
+    /// Starts child tasks, or fills queues.
+    pub(crate) launches: bool,
+    pub(crate) pushes: bool,
 }
 
 impl Kernel {
@@ -93,6 +108,16 @@ impl Kernel {
     pub fn uses_printf(&self) -> bool {
         self.uses_printf
     }
+
+    /// Whether it starts child tasks, or fills queues.
+    pub fn launches(&self) -> bool {
+        self.launches
+    }
+
+    /// Whether it appends to queues.
+    pub fn pushes(&self) -> bool {
+        self.pushes
+    }
 }
 
 impl Program {
@@ -115,7 +140,7 @@ impl Program {
                 }
             });
         }
-        let mut program = Program {
+        let mut program = Loaded {
             image: image.clone(),
             addresses,
             loader_bank: image.loader_bank.clone(),
@@ -135,9 +160,11 @@ impl Program {
         let mut bank = std::mem::take(&mut program.loader_bank);
         program.relocate(&mut bank, &image.loader_relocations, resolve)?;
         program.loader_bank = bank;
-        Ok(program)
+        Ok(Program(Arc::new(program)))
     }
+}
 
+impl Loaded {
     fn relocate(
         &self,
         bytes: &mut [u8],
@@ -184,7 +211,7 @@ impl Program {
         Ok(())
     }
 
-    pub fn image(&self) -> &Image {
+    pub fn image(&self) -> &Arc<Image> {
         &self.image
     }
 
@@ -196,7 +223,16 @@ impl Program {
 
     /// The entry function of this name, decoded; done once.
     pub fn kernel(&self, name: &str, level: Isa) -> Option<Arc<Kernel>> {
-        let n = self.image.functions.iter().position(|f| f.is_entry && f.name == name)?;
+        self.decoded(self.image.functions.iter().position(|f| f.is_entry && f.name == name)?, level)
+    }
+
+    /// The number of the entry function that a program's own function address names.
+    pub(crate) fn entry_at(&self, address: u64) -> Option<usize> {
+        let is_code = (address >> 32) as u32 == abi::CODE_HIGH;
+        self.image.functions.iter().position(|f| is_code && f.is_entry && f.start == address as u32)
+    }
+
+    pub(crate) fn decoded(&self, n: usize, level: Isa) -> Option<Arc<Kernel>> {
         let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
         let level = if level.is_available() { level } else { Isa::Baseline };
         let kernel = kernels

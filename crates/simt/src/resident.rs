@@ -6,12 +6,12 @@
 
 use crate::access;
 pub use crate::access::{Access, Where};
-use crate::cta::{self, CtaState};
+use crate::cta::{self, Child, CtaState};
 use crate::fault::Fault;
 use crate::lanes::{FULL, Row};
 use crate::launch::Launch;
 use crate::log::{Answer, Log};
-use crate::memory::{Bounds, Memory};
+use crate::memory::{Bounds, Memory, MemoryError};
 use crate::ops::atomic;
 use crate::prefetch::prefetch_all;
 use crate::runner::Whereabouts;
@@ -20,6 +20,7 @@ use crate::uop::{Flow, ROW, Uop};
 use crate::warp::{self, Env, SLICE, Warp};
 use serde::{Deserialize, Serialize};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 /// What became of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,9 +35,10 @@ pub enum Stepped {
 
 /// A place for CTAs of a launch, and the CTA that is in it.
 pub struct Resident<'l> {
-    launch: &'l Launch,
+    launch: Arc<Launch>,
     memory: &'l Memory,
-    code: &'l [Uop],
+    // The launch's.
+    code: NonNull<[Uop]>,
     warps: Box<[Warp]>,
     // Owned. The lanes of the warps have these pointers too, so they are kept as such.
     cta: NonNull<CtaState>,
@@ -70,7 +72,7 @@ impl Drop for Resident<'_> {
 macro_rules! env {
     ($r:expr, $time:expr) => {
         Env {
-            launch: $r.launch,
+            launch: &$r.launch,
             memory: $r.memory,
             // SAFETY: owned by the resident, which is borrowed, and no other reference to them exists.
             bounds: unsafe { $r.bounds.as_mut() },
@@ -85,17 +87,17 @@ macro_rules! env {
 
 impl<'l> Resident<'l> {
     /// Room for a CTA; empty until [`Resident::start`].
-    pub fn new(launch: &'l Launch, memory: &'l Memory) -> Resident<'l> {
+    pub fn new(launch: &Arc<Launch>, memory: &'l Memory) -> Resident<'l> {
         let cta = CtaState::new(launch.grid, launch.block, launch.shared_bytes, launch.dynamic_shared);
         let mut r = Resident {
-            launch,
             memory,
-            code: &launch.kernel.uops,
+            code: NonNull::from(&launch.kernel.uops[..]),
             warps: (0..launch.warps()).map(|_| Warp::new(launch)).collect(),
             cta: NonNull::from(Box::leak(Box::new(cta))),
             bounds: NonNull::from(Box::leak(Env::bounds(launch).into_boxed_slice())),
             linear: 0,
             locate: crate::level::locate(launch.kernel.level),
+            launch: launch.clone(),
         };
         let (cta, bounds) = (r.cta.as_ptr(), r.bounds.cast().as_ptr());
         for warp in &mut r.warps {
@@ -113,19 +115,19 @@ impl<'l> Resident<'l> {
         // SAFETY: owned, and no other reference exists.
         unsafe { self.cta.as_mut() }.start(self.launch.index(linear), place);
         for (n, warp) in self.warps.iter_mut().enumerate() {
-            warp.start(self.launch, n as u32);
+            warp.start(&self.launch, n as u32);
         }
     }
 
     /// The CTA that is in it, between two instructions. What was logged and not applied is in the SM's [`Log`].
     pub fn save(&self) -> Saved {
-        let warps = self.warps.iter().map(|w| w.save(self.launch)).collect();
+        let warps = self.warps.iter().map(|w| w.save(&self.launch)).collect();
         Saved { linear: self.linear, cta: self.cta().save(), warps }
     }
 
     /// Room for a CTA, with one in it that was saved from a launch of the same kernel and shape; `None` where what was
     /// saved cannot be one.
-    pub fn restore(launch: &'l Launch, memory: &'l Memory, saved: Saved) -> Option<Resident<'l>> {
+    pub fn restore(launch: &Arc<Launch>, memory: &'l Memory, saved: Saved) -> Option<Resident<'l>> {
         let mut r = Resident::new(launch, memory);
         if saved.linear >= launch.ctas() || saved.warps.len() != r.warps.len() {
             return None;
@@ -216,11 +218,18 @@ impl<'l> Resident<'l> {
         warp.lanes.mask(self.uop(warp))
     }
 
+    /// The launch's code, which nobody changes and which lives as long as the launch.
+    #[inline(always)]
+    fn code(&self) -> &'l [Uop] {
+        // SAFETY: the resident keeps the launch, and hands the slice to nobody who could outlive it.
+        unsafe { self.code.as_ref() }
+    }
+
     #[inline(always)]
     fn uop(&self, warp: &Warp) -> &'l Uop {
-        debug_assert!((warp.pc as usize) < self.code.len());
+        debug_assert!((warp.pc as usize) < self.code().len());
         // SAFETY: a warp's place is always one in the code, as in the loop of `Warp::run`.
-        unsafe { self.code.get_unchecked(warp.pc as usize) }
+        unsafe { self.code().get_unchecked(warp.pc as usize) }
     }
 
     /// A warp will run soon: asks the host's caches for it.
@@ -235,7 +244,7 @@ impl<'l> Resident<'l> {
     #[inline]
     pub fn expect_rows(&self, w: usize, instructions: usize) {
         let Some(warp) = self.warps.get(w) else { return };
-        for u in self.code.iter().skip(warp.pc as usize).take(instructions) {
+        for u in self.code().iter().skip(warp.pc as usize).take(instructions) {
             for row in [u.d, u.a, u.b, u.c] {
                 prefetch_all(warp.lanes.file.wrapping_add(row as usize).cast::<Row>());
             }
@@ -258,7 +267,7 @@ impl<'l> Resident<'l> {
     /// Results of global atomics are not in registers before [`Resident::deliver`] put them there.
     #[inline]
     pub fn step(&mut self, w: usize, time: Time, cycle: u64, log: &mut Log) -> Result<Stepped, Box<Fault>> {
-        let code = self.code;
+        let code = self.code();
         let warp = &mut self.warps[w];
         let pc = warp.pc;
         let active = warp.lanes.active;
@@ -303,7 +312,7 @@ impl<'l> Resident<'l> {
     /// It stops in front of one that does not simply go on with the next.
     #[inline]
     pub fn run(&mut self, w: usize, most: u32) -> u32 {
-        let code = self.code;
+        let code = self.code();
         let warp = &mut self.warps[w];
         let active = warp.lanes.active;
         if active == 0 {
@@ -330,16 +339,17 @@ impl<'l> Resident<'l> {
     /// nothing is executed, and [`Resident::step`] knows what to do.
     #[inline]
     pub fn branch(&mut self, w: usize) -> Option<u32> {
+        let code = self.code();
         let warp = &mut self.warps[w];
         let active = warp.lanes.active;
         // Another split may be due.
         if active == 0 || (warp.is_split() && warp.executed + 1 >= warp.rotate_at) {
             return None;
         }
-        debug_assert!((warp.pc as usize) < self.code.len());
+        debug_assert!((warp.pc as usize) < code.len());
         // SAFETY: a warp's place is always one in the code. The lanes are bound.
         let flow = unsafe {
-            let u = self.code.get_unchecked(warp.pc as usize);
+            let u = code.get_unchecked(warp.pc as usize);
             (u.handler)(&mut warp.lanes, u)
         };
         warp.pc = match flow {
@@ -407,6 +417,81 @@ impl<'l> Resident<'l> {
     /// The fault of a CTA whose warps wait for ever.
     pub fn deadlock(&self) -> Option<Fault> {
         self.warps.iter().find_map(|w| w.deadlock(self.cta()))
+    }
+
+    /// Whether warps wait for child tasks.
+    pub fn waits_for_children(&self) -> bool {
+        self.cta().children > 0 && self.warps.iter().any(Warp::waits_for_children)
+    }
+
+    /// A child task has ended; whether it was the last one.
+    pub fn child_ended(&mut self) -> bool {
+        // SAFETY: owned, and no other reference exists.
+        let cta = unsafe { self.cta.as_mut() };
+        cta.children = cta.children.saturating_sub(1);
+        cta.children == 0
+    }
+
+    /// Child tasks that were started since the last call.
+    pub fn take_requests(&mut self) -> Vec<Child> {
+        // SAFETY: as above.
+        std::mem::take(&mut unsafe { self.cta.as_mut() }.requests)
+    }
+
+    /// Whether queues were appended to since the last call.
+    pub fn take_pushed(&mut self) -> bool {
+        // SAFETY: as above.
+        std::mem::take(&mut unsafe { self.cta.as_mut() }.pushed)
+    }
+
+    // --- suspended and restored ---------------------------------------------------------------------------------
+
+    /// Bytes of a warp's state: registers, predicates, convergence barriers, uniform registers, each part in whole lines.
+    pub fn warp_state_bytes(&self) -> u64 {
+        Warp::state_bytes(&self.launch)
+    }
+
+    /// Writes what an SM holds of a warp that is suspended to memory.
+    pub fn save_warp(&self, w: usize, address: u64) -> Result<(), MemoryError> {
+        self.memory.write(address, &self.warps[w].state(&self.launch))
+    }
+
+    /// The same for shared memory.
+    pub fn save_shared(&self, address: u64) -> Result<(), MemoryError> {
+        self.memory.write(address, self.cta().shared())
+    }
+
+    /// Takes a warp's state from memory, where it was suspended.
+    pub fn restore_warp(&mut self, w: usize, address: u64) -> Result<(), MemoryError> {
+        let mut bytes = vec![0; self.warp_state_bytes() as usize];
+        self.memory.read(address, &mut bytes)?;
+        self.warps[w].set_state(&self.launch, &bytes);
+        Ok(())
+    }
+
+    /// The same for shared memory.
+    pub fn restore_shared(&mut self, address: u64) -> Result<(), MemoryError> {
+        let memory = self.memory;
+        // SAFETY: owned, and no other reference exists.
+        memory.read(address, unsafe { self.cta.as_mut() }.shared_mut())
+    }
+
+    /// Moves a warp's local memory to global memory, where it stays until the CTA ends. Nobody else uses the place.
+    pub fn map_local(&mut self, w: usize, address: u64) -> Result<(), MemoryError> {
+        let local = &mut self.warps[w].lanes.local;
+        let bytes = local.all_rows() as u64 * u64::from(ROW);
+        let rows = self.memory.host_bytes(address, bytes)?;
+        if bytes > 0 {
+            // SAFETY: the bytes lie in one allocation, which the driver frees after the launch; rows are plain words.
+            unsafe { local.map(rows.cast()) };
+        }
+        Ok(())
+    }
+
+    /// The CTA goes on elsewhere.
+    pub fn move_to(&mut self, place: Place) {
+        // SAFETY: owned, and no other reference exists.
+        unsafe { self.cta.as_mut() }.place = place;
     }
 
     /// What `printf` wrote since the last call.

@@ -7,16 +7,17 @@
 //! What a program can ask for is the same on every run: CTA n runs on SM n mod 132, a warp's clock counts its own
 //! instructions, and output comes in the order of CTAs. Of several faults the one of the lowest CTA is reported.
 
-use crate::cta::CtaState;
+use crate::cta::{Child, ChildOrder, CtaState};
 use crate::fault::{Fault, FaultKind};
 use crate::launch::{Launch, SHARED_MAX, Shape};
 use crate::level::Isa;
 use crate::memory::{Bounds, Memory};
 use crate::program::Program;
+use crate::queue::Queue;
 use crate::special::Place;
 use crate::warp::{Env, Stop, Warp};
 use isa::Pc;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -143,7 +144,8 @@ pub fn run(
 
 /// Runs a prepared launch to its end.
 pub fn run_launch(launch: &Launch, memory: &Memory, options: &Options) -> Result<Stats, LaunchError> {
-    let ordered = launch.kernel.function.order_dependent || launch.kernel.uses_heap;
+    let k = &launch.kernel;
+    let ordered = k.function.order_dependent || k.uses_heap || k.launches || launch.queue.is_some();
     let workers = if ordered { 1 } else { options.threads.clamp(1, launch.ctas().min(1024) as usize) };
     let shared = Shared {
         launch,
@@ -180,6 +182,9 @@ pub fn run_launch(launch: &Launch, memory: &Memory, options: &Options) -> Result
         }
     }
     let state = shared.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some(children) = &state.children {
+        stats.add(children);
+    }
     match state.error {
         Some((_, error)) => Err(error),
         None if stats.warp_instructions > options.max_instructions => {
@@ -209,6 +214,10 @@ struct State {
     output: BTreeMap<u64, Vec<u8>>,
     /// The CTA whose output comes next.
     turn: u64,
+    /// What child tasks did.
+    children: Option<Stats>,
+    /// Those that run when the launch has ended.
+    tails: VecDeque<Child>,
 }
 
 /// Room for a CTA.
@@ -277,6 +286,12 @@ impl<'a> Shared<'a> {
                 Stop::Fault(fault) => return Pass::Error(LaunchError::Fault(fault)),
             }
             ran += warp.executed - before;
+            // Child tasks may run at any time: at once. Those that are waited for have ended when the warp goes on.
+            if !env.cta.requests.is_empty()
+                && let Some(error) = self.run_children(env.cta)
+            {
+                return Pass::Error(error);
+            }
             if let Some(error) = self.check(slot.linear, warp.executed - before, || warp.whereabouts(env.cta))
             {
                 return Pass::Error(error);
@@ -284,6 +299,10 @@ impl<'a> Shared<'a> {
         }
         if !live {
             return Pass::Done;
+        }
+        let waits = |w: &Warp| w.waits_for_children() && env.cta.children == 0;
+        if ran == 0 && slot.warps.iter().any(waits) {
+            return Pass::More;
         }
         if ran == 0 && !slot.warps.iter_mut().any(|w| w.unblock(&env)) {
             let fault = slot.warps.iter().find_map(|w| w.deadlock(env.cta));
@@ -293,6 +312,43 @@ impl<'a> Shared<'a> {
             };
         }
         Pass::More
+    }
+
+    /// Runs the child tasks that a CTA started; those at the tail are kept.
+    fn run_children(&self, cta: &mut CtaState) -> Option<LaunchError> {
+        for child in std::mem::take(&mut cta.requests) {
+            if child.order == ChildOrder::Tail {
+                self.state().tails.push_back(child);
+                continue;
+            }
+            cta.children -= 1;
+            if let Some(error) = self.run_child(&child) {
+                return Some(error);
+            }
+        }
+        None
+    }
+
+    fn run_child(&self, child: &Child) -> Option<LaunchError> {
+        let executed = self.executed.load(Ordering::Relaxed);
+        let left = self.options.max_instructions.saturating_sub(executed);
+        match run_launch(&child.launch, self.memory, &Options { max_instructions: left, ..*self.options }) {
+            Ok(stats) => {
+                self.executed.fetch_add(stats.warp_instructions, Ordering::Relaxed);
+                self.state().children.get_or_insert_default().add(&stats);
+                None
+            }
+            Err(LaunchError::TooLong(_, at)) => Some(LaunchError::TooLong(self.options.max_instructions, at)),
+            Err(error) => Some(error),
+        }
+    }
+
+    /// CTAs that there are for now: those of the grid, or one for every entry of the queue.
+    fn available(&self) -> u64 {
+        match self.launch.queue {
+            Some(queue) => Queue::read(self.memory, queue).map_or(0, |q| q.put),
+            None => self.launch.ctas(),
+        }
     }
 
     /// Whether the launch goes on; counts instructions of warps that run long.
@@ -404,17 +460,24 @@ impl<'a> Shared<'a> {
     /// All CTAs on this thread, those that an H200 holds at a time taking turns.
     fn interleaved(&self) -> Stats {
         let mut stats = self.stats();
-        let ctas = self.launch.ctas();
         let mut bounds = Env::bounds(self.launch);
         let mut slots: Vec<Slot> = Vec::new();
-        let mut next = 0;
-        while next < ctas.min(self.residents()) {
-            let mut slot = self.slot();
-            self.start(&mut slot, next);
-            slots.push(slot);
-            next += 1;
-        }
-        while !slots.is_empty() {
+        let residents = self.residents();
+        // A queue goes on behind what an earlier launch has done.
+        let first = self.launch.queue.and_then(|q| Queue::read(self.memory, q)).map_or(0, |q| q.done);
+        let mut next = first;
+        let mut done: BTreeSet<u64> = BTreeSet::new();
+        loop {
+            let ctas = self.available();
+            while (slots.len() as u64) < residents && next < ctas {
+                let mut slot = self.slot();
+                self.start(&mut slot, next);
+                slots.push(slot);
+                next += 1;
+            }
+            if slots.is_empty() {
+                break;
+            }
             let mut n = 0;
             while n < slots.len() {
                 let slot = &mut slots[n];
@@ -426,6 +489,12 @@ impl<'a> Shared<'a> {
                     Pass::Done => None,
                     Pass::Error(error) => Some(error),
                 };
+                let mut error = error;
+                if let Some(queue) = self.launch.queue.and_then(|q| Queue::read(self.memory, q))
+                    && error.is_none()
+                {
+                    error = self.entry_done(queue, slot.linear, &mut done);
+                }
                 let failed = error.is_some();
                 self.finish(slot, &mut stats, error);
                 if failed {
@@ -440,7 +509,23 @@ impl<'a> Shared<'a> {
                 }
             }
         }
+        while let Some(child) = { self.state().tails.pop_front() } {
+            if let Some(error) = self.run_child(&child) {
+                self.state().error = Some((0, error));
+                break;
+            }
+        }
         stats
+    }
+
+    /// An entry of the queue is done: places before the first that is not are free.
+    fn entry_done(&self, mut queue: Queue, linear: u64, done: &mut BTreeSet<u64>) -> Option<LaunchError> {
+        done.insert(linear);
+        let mut first = queue.done;
+        while done.remove(&first) {
+            first += 1;
+        }
+        queue.set_done(self.memory, first).err().map(|e| LaunchError::Invalid(e.to_string()))
     }
 }
 

@@ -48,6 +48,8 @@ enum State {
         id: u8,
         phase: u64,
     },
+    /// For the CTA's child tasks.
+    Children,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -198,6 +200,7 @@ impl Warp {
                 State::Converging { since } => !is_last && u.op == Op::Bsync && since <= saved.executed,
                 State::Gathering => !is_last && collective::is_collective(u.op),
                 State::Barrier { .. } => !is_last && u.op == Op::Bar,
+                State::Children => !is_last && u.op == Op::Syscall,
             }
         };
         let pool = launch.kernel.layout.pool as usize;
@@ -227,6 +230,11 @@ impl Warp {
         self.lanes.live == 0
     }
 
+    /// Whether lanes wait for child tasks.
+    pub fn waits_for_children(&self) -> bool {
+        self.splits.iter().any(|s| s.state == State::Children)
+    }
+
     /// The place of the split that runs next, if one can.
     pub fn pc(&self) -> Option<Pc> {
         (self.lanes.active != 0).then_some(Pc(self.pc))
@@ -253,6 +261,48 @@ impl Warp {
         self.lanes.pred(p & 7)
     }
 
+    /// Bytes of [`Warp::state`].
+    pub fn state_bytes(launch: &Launch) -> u64 {
+        let l = &launch.kernel.layout;
+        let rows = (l.zeros - l.registers) / ROW + 1 + (l.uniform - l.converge) / ROW;
+        let uniforms = (l.pool - l.uniform) / ROW;
+        u64::from(rows * ROW + (4 * uniforms).next_multiple_of(ROW))
+    }
+
+    /// What the register file and the predicates hold, as it is saved when the warp is suspended.
+    pub fn state(&self, launch: &Launch) -> Vec<u8> {
+        let l = &launch.kernel.layout;
+        let file = self.file.as_slice();
+        let mut bytes = Vec::with_capacity(Warp::state_bytes(launch) as usize);
+        bytes.extend_from_slice(&file[l.registers as usize..l.zeros as usize]);
+        bytes.extend(self.lanes.preds.iter().flat_map(|p| p.to_le_bytes()));
+        bytes.extend_from_slice(&file[l.converge as usize..l.uniform as usize]);
+        // All lanes of a uniform register are the same.
+        for row in file[l.uniform as usize..l.pool as usize].chunks_exact(ROW as usize) {
+            bytes.extend_from_slice(&row[..4]);
+        }
+        bytes.resize(Warp::state_bytes(launch) as usize, 0);
+        bytes
+    }
+
+    /// Takes what [`Warp::state`] gave.
+    pub fn set_state(&mut self, launch: &Launch, bytes: &[u8]) {
+        let l = &launch.kernel.layout;
+        let file = self.file.as_mut_slice();
+        let (registers, rest) = bytes.split_at((l.zeros - l.registers) as usize);
+        file[l.registers as usize..l.zeros as usize].copy_from_slice(registers);
+        let (preds, rest) = rest.split_at(ROW as usize);
+        for (p, b) in self.lanes.preds.iter_mut().zip(preds.chunks_exact(4)) {
+            *p = u32::from_le_bytes([b[0], b[1], b[2], b[3]]);
+        }
+        let (converge, uniform) = rest.split_at((l.uniform - l.converge) as usize);
+        file[l.converge as usize..l.uniform as usize].copy_from_slice(converge);
+        let rows = file[l.uniform as usize..l.pool as usize].chunks_exact_mut(ROW as usize);
+        for (row, word) in rows.zip(uniform.chunks_exact(4)) {
+            row.chunks_exact_mut(4).for_each(|lane| lane.copy_from_slice(word));
+        }
+    }
+
     pub(crate) fn bind(&mut self, env: &mut Env) {
         let l = &mut self.lanes;
         l.file = self.file.as_ptr();
@@ -264,6 +314,7 @@ impl Warp {
         l.kernel = &*env.launch.kernel;
         l.banks = &env.launch.banks;
         l.cta = env.cta;
+        l.launch = env.launch;
         l.concurrent = env.concurrent;
         debug_assert!(env.bounds.len() >= env.launch.kernel.hints as usize);
     }
@@ -388,7 +439,8 @@ impl Warp {
                 (self.pc, self.lanes.active) = (s.pc, s.mask);
                 return true;
             }
-            let waits_outside = self.splits.iter().any(|s| matches!(s.state, State::Barrier { .. }));
+            let waits_outside =
+                self.splits.iter().any(|s| matches!(s.state, State::Barrier { .. } | State::Children));
             if waits_outside || !self.release(env) {
                 return false;
             }
@@ -403,7 +455,10 @@ impl Warp {
         let mut n = 0;
         while n < self.splits.len() {
             let s = self.splits[n];
-            if let State::Barrier { id, phase } = s.state
+            if s.state == State::Children && cta.children == 0 {
+                self.splits.remove(n);
+                self.ready(s.pc + 1, s.mask);
+            } else if let State::Barrier { id, phase } = s.state
                 && let Some(result) = cta.collect(id.into(), phase, s.mask.count_ones())
             {
                 self.splits.remove(n);
@@ -577,6 +632,11 @@ impl Warp {
             Op::Bar => {
                 self.leave(rest);
                 return self.barrier(env, u, pc, m);
+            }
+            // The only one of its functions that waits.
+            Op::Syscall => {
+                self.leave(rest);
+                self.park(pc, m, State::Children);
             }
             Op::S2r | Op::Cs2r | Op::S2ur => {
                 self.read_time(env, u, m);

@@ -147,6 +147,7 @@ fn stores_of_different_sms_are_ordered_by_cycle_and_number() {
         let kernel = program.kernel("main", Isa::best()).expect("kernel");
         let shape = Shape::new([2, 1, 1], [32, 1, 1]);
         let launch = Launch::new(&program, kernel, &shape, &out.to_le_bytes(), &memory).expect("launch");
+        let launch = std::sync::Arc::new(launch);
         let mut logs = [Log::new(), Log::new()];
         for sm in 0..2 {
             let mut r = Resident::new(&launch, &memory);

@@ -346,6 +346,10 @@ impl Selector<'_> {
                     Syscall::Malloc => SysFn::Malloc,
                     Syscall::Free => SysFn::Free,
                     Syscall::AssertFail => SysFn::AssertFail,
+                    Syscall::ParameterBuffer => SysFn::ParameterBuffer,
+                    Syscall::LaunchDevice => SysFn::LaunchDevice,
+                    Syscall::WaitChildren => SysFn::WaitChildren,
+                    Syscall::QueuePush => SysFn::QueuePush,
                 });
                 let result = self.def_if_used(inst.results.first());
                 let t = self.temp(Class::Pair);

@@ -31,6 +31,7 @@ fn per_sm(driver: &Driver, function: &Function, threads: u32, dynamic: u64) -> A
         registers: f.registers,
         shared_bytes: shared as u32,
         barriers: f.barriers,
+        ..Task::default()
     };
     let carveout = function.carveout.load(Ordering::Relaxed);
     let preferred = if carveout > 0 { carved(driver, carveout as u32) } else { 0 };

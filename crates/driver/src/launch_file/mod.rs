@@ -61,6 +61,36 @@ pub struct Launch {
     pub shared_bytes: u32,
     pub shared_span: Range<usize>,
     pub args: Vec<(Arg, Range<usize>)>,
+    /// How it goes with the other launches, where the file says so.
+    pub order: Order,
+}
+
+/// Where a launch stands among the others of its file.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Order {
+    /// What others call it.
+    pub name: Option<String>,
+    /// Launches of a stream follow each other; of different streams they run at once.
+    pub stream: Option<String>,
+    /// Higher takes the place of lower.
+    pub priority: Option<u8>,
+    /// Earlier launches that it waits for.
+    pub after: Vec<usize>,
+    /// Not before this cycle.
+    pub at: Option<u64>,
+    /// Before others of its priority that wait.
+    pub at_head: bool,
+}
+
+impl Order {
+    /// It says something that matters to when the launch runs.
+    fn is_given(&self) -> bool {
+        self.stream.is_some()
+            || self.priority.is_some()
+            || !self.after.is_empty()
+            || self.at.is_some()
+            || self.at_head
+    }
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -80,6 +110,11 @@ impl LaunchFile {
     /// Reads a text; paths in it are relative to the folder of `path`.
     pub fn parse(source: Source, path: &Path) -> Result<LaunchFile, Problems> {
         read::read(source, path)
+    }
+
+    /// Launches may run at once: the file has streams, priorities or dependences.
+    pub fn has_streams(&self) -> bool {
+        self.launches.iter().any(|l| l.order.is_given())
     }
 
     /// The bytes of all buffers.

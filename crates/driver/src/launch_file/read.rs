@@ -1,7 +1,7 @@
 //! From TOML to a [`LaunchFile`].
 
 use super::table::{Sink, Table, Value, list, number, printable};
-use super::{Arg, Buffer, Launch, LaunchFile, Output};
+use super::{Arg, Buffer, Launch, LaunchFile, Order, Output};
 use crate::element::{Element, Number};
 use crate::init::Init;
 use crate::npy;
@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 
 const LAUNCH_KEYS: [&str; 7] = ["ptx", "source", "entry", "grid", "block", "shared_bytes", "arg"];
+/// Those of a `[[launch]]` among others.
+const ORDER_KEYS: [&str; 6] = ["name", "stream", "priority", "after", "at", "head"];
 const BUFFER_KEYS: [&str; 5] = ["buffer", "name", "count", "init", "out"];
 /// What the memory of an H200 holds.
 const MAX_BYTES: u64 = 141 << 30;
@@ -38,7 +40,7 @@ pub fn read(source: Source, path: &Path) -> Result<LaunchFile, Problems> {
     let table = Table::new(&sink, root.get_ref(), 0..0, "the launch file");
     let name = path.file_stem().map_or_else(|| "launch".into(), |s| s.to_string_lossy().into_owned());
     let dir = path.parent().unwrap_or(Path::new("")).to_path_buf();
-    let mut reader = Reader { sink: &sink, dir, name, buffers: Vec::new() };
+    let mut reader = Reader { sink: &sink, dir, name, buffers: Vec::new(), names: Vec::new() };
     let launches = reader.file(&table);
     let Reader { name, buffers, .. } = reader;
     if !sink.is_empty() {
@@ -52,6 +54,8 @@ struct Reader<'a> {
     dir: PathBuf,
     name: String,
     buffers: Vec<Buffer>,
+    /// What the launches so far are called.
+    names: Vec<Option<String>>,
 }
 
 impl<'a> Reader<'a> {
@@ -69,7 +73,7 @@ impl<'a> Reader<'a> {
             .iter()
             .enumerate()
             .filter_map(|(n, launch)| {
-                launch.allow(&LAUNCH_KEYS);
+                launch.allow(&[&LAUNCH_KEYS[..], &ORDER_KEYS].concat());
                 self.launch(launch, table, Some(n))
             })
             .collect()
@@ -112,6 +116,7 @@ impl<'a> Reader<'a> {
                 self.arg(arg, default_name).map(|a| (a, arg.span.clone()))
             })
             .collect();
+        let order = self.order(table);
         let (program, program_span) = program?;
         let (entry, entry_span) = entry?;
         let ((grid, grid_span), (block, block_span)) = (grid?, block?);
@@ -128,6 +133,68 @@ impl<'a> Reader<'a> {
             shared_bytes,
             shared_span,
             args: args.into_iter().collect::<Option<_>>()?,
+            order: order?,
+        })
+    }
+
+    /// Where a launch stands among the others.
+    fn order(&mut self, table: &Table<'a>) -> Option<Order> {
+        let text = |key: &str| match table.has(key) {
+            true => table.string(key, "a name in quotes").map(|(text, span)| Some((text.to_owned(), span))),
+            false => Some(None),
+        };
+        let number = |key: &str, below: i128, what: &str| match table.value(key) {
+            Some(value) => table.integer(key, value, 0..below, what).map(|n| Some(n as u64)),
+            None => Some(None),
+        };
+        let name = text("name");
+        if let Some(Some((name, span))) = &name
+            && self.names.iter().flatten().any(|n| n == name)
+        {
+            let message = format!("two launches are named `{}`", printable(name));
+            self.sink.report(span.clone(), message, "rename one");
+        }
+        let mut after = Vec::new();
+        if let Some(value) = table.value("after") {
+            for item in table.array("after", value, "a list of names of launches before this one")? {
+                let Some(wanted) = item.get_ref().as_str() else {
+                    table.wrong(item, "after", "names of launches in quotes");
+                    continue;
+                };
+                match self.names.iter().position(|n| n.as_deref() == Some(wanted)) {
+                    Some(n) => after.push(n),
+                    None => {
+                        let names: Vec<&str> = self.names.iter().flatten().map(String::as_str).collect();
+                        let help = match ptx::diagnostic::closest(wanted, names.iter().copied()) {
+                            Some(near) => format!("did you mean `{near}`?"),
+                            None if names.is_empty() => "give an earlier launch a `name`".into(),
+                            None => format!("the launches before it are {}", list(&names)),
+                        };
+                        let message = format!("there is no launch `{}` before this one", printable(wanted));
+                        self.sink.report(item.span(), message, help);
+                    }
+                }
+            }
+        }
+        let at_head = match table.value("head") {
+            Some(value) => match value.get_ref().as_bool() {
+                Some(head) => head,
+                None => {
+                    table.wrong(value, "head", "`true` or `false`");
+                    return None;
+                }
+            },
+            None => false,
+        };
+        let name = name?.map(|(name, _)| name);
+        self.names.push(name.clone());
+        Some(Order {
+            name,
+            stream: text("stream")?.map(|(stream, _)| stream),
+            priority: number("priority", 256, "a number from 0 to 255")?.map(|n| n as u8),
+            after,
+            at: number("at", 1 << 62, "a number of cycles")?,
+            at_head,
         })
     }
 

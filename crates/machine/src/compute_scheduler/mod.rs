@@ -1,6 +1,7 @@
 //! Compute scheduler unit: keeps tasks by priority and gives them to work distribution.
 
 mod spec;
+pub mod tmd;
 
 pub use spec::Spec;
 
@@ -20,7 +21,8 @@ pub struct Scheduled {
     pub at: Cycle,
 }
 
-/// Lists of tasks, one a priority. A task joins the tail of its list; the head of the highest goes first.
+/// Lists of tasks, one a priority. A task joins the tail of its list, or its head where it says so; the head of the highest
+/// goes first.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ComputeScheduler {
     task_cycles: u64,
@@ -40,7 +42,9 @@ impl ComputeScheduler {
     /// Takes a task from the front end.
     pub fn add(&mut self, at: Cycle, task: Task, split: u32) {
         let at = self.reader.serve(at, self.task_cycles) + self.task_cycles;
-        self.lists.entry(task.priority).or_default().push_back(Scheduled { task, split, at });
+        let list = self.lists.entry(task.priority).or_default();
+        let scheduled = Scheduled { task, split, at };
+        if task.at_head { list.push_front(scheduled) } else { list.push_back(scheduled) }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -74,6 +78,7 @@ mod tests {
             registers: 16,
             shared_bytes: 0,
             barriers: 0,
+            ..Task::default()
         };
         for (launch, priority) in [(0, 1), (1, 1), (2, 9)] {
             unit.add(Cycle(0), task(launch, priority), 0);

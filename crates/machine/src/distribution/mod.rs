@@ -2,21 +2,23 @@
 
 mod occupancy;
 mod pools;
+mod preempt;
 mod spec;
 
 pub use occupancy::{Limiter, Needs, Occupancy};
+pub use preempt::Preemption;
 pub use spec::Spec;
 
 use crate::Config;
 use crate::command::Task;
 use crate::compute_scheduler::Scheduled;
-use crate::ports::{CtaEnd, CtaStart};
+use crate::ports::{CtaEnd, CtaStart, Left, Suspend};
 use crate::server::Line;
 use crate::sm;
 use crate::units::{Cycle, SmId};
 use pools::{Pools, Slot};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Parts of a cycle that fractions of it are counted in.
 const FRACTION: u64 = 1024;
@@ -60,6 +62,8 @@ struct Sm {
     barriers: u32,
     /// Its split, which can change only while it is empty.
     split: u32,
+    /// The CTAs that are there, where somebody may have to make room.
+    residents: Vec<preempt::Resident>,
 }
 
 /// A task that work distribution knows.
@@ -80,15 +84,47 @@ struct Running {
     resident: Vec<u32>,
     /// CTAs on each GPC.
     on_gpc: Vec<u32>,
+    /// CTAs that were suspended and can go on; those that wait for child tasks first.
+    suspended: VecDeque<u64>,
+    waiting: BTreeSet<u64>,
+    /// Those whose child tasks ended before their leaving was known here.
+    early: BTreeSet<u64>,
+    /// More CTAs may come.
+    is_open: bool,
 }
 
 impl Running {
+    /// No CTA waits for a place.
     fn is_placed(&self) -> bool {
-        self.next == self.task.ctas
+        self.next == self.task.ctas && self.suspended.is_empty()
+    }
+
+    fn is_over(&self) -> bool {
+        self.ended == self.task.ctas && !self.is_open
+    }
+
+    /// CTAs that wait for a place.
+    fn unplaced(&self) -> u64 {
+        self.task.ctas - self.next + self.suspended.len() as u64
+    }
+
+    /// The CTA that gets the next place, and whether it was suspended before. With time slices those that never ran go first, so
+    /// that all take turns.
+    fn take(&mut self, slices: bool) -> Option<(u64, bool)> {
+        if (slices || self.suspended.is_empty()) && self.next < self.task.ctas {
+            self.next += 1;
+            return Some((self.next - 1, false));
+        }
+        self.suspended.pop_front().map(|linear| (linear, true))
     }
 
     /// Whether one more CTA fits an SM.
     fn fits(&self, n: usize, sm: &Sm, spec: &sm::Spec) -> bool {
+        self.resident[n] < self.occupancy.ctas_per_sm && self.has_room(sm, spec)
+    }
+
+    /// Whether an SM has what a CTA needs.
+    fn has_room(&self, sm: &Sm, spec: &sm::Spec) -> bool {
         let is_empty = sm.ctas == spec.ctas;
         let shared = if is_empty {
             self.occupancy.shared_split
@@ -102,7 +138,6 @@ impl Running {
             && sm.registers >= self.needs.warps * self.needs.registers_per_warp
             && shared >= self.needs.shared
             && sm.barriers >= self.needs.barriers
-            && self.resident[n] < self.occupancy.ctas_per_sm
     }
 }
 
@@ -134,6 +169,12 @@ pub struct Distribution {
     ends: VecDeque<(Cycle, CtaEnd)>,
     finished: Vec<(u32, Cycle)>,
     last_end: Cycle,
+    preemption: Option<Preemption>,
+    suspends: Vec<Suspend>,
+    /// Tasks that changed from outside have to be looked at then.
+    look_at: Option<Cycle>,
+    /// A debugger holds the machine: nothing is placed.
+    is_held: bool,
 }
 
 impl Distribution {
@@ -155,6 +196,7 @@ impl Distribution {
                     ctas: config.sm.ctas,
                     barriers: config.sm.barriers,
                     split: 0,
+                    residents: Vec::new(),
                 }));
                 tpc += 1;
             }
@@ -179,6 +221,10 @@ impl Distribution {
             ends: VecDeque::new(),
             finished: Vec::new(),
             last_end: Cycle(0),
+            preemption: None,
+            suspends: Vec::new(),
+            look_at: None,
+            is_held: false,
         }
     }
 
@@ -214,10 +260,15 @@ impl Distribution {
             ready: now + self.setup,
             is_ready: false,
             number: self.tasks_seen,
-            next: 0,
-            ended: 0,
+            // What a queue task has to do comes by and by.
+            next: if task.is_queue { task.ctas } else { 0 },
+            ended: if task.is_queue { task.ctas } else { 0 },
             resident: vec![0; self.sms.len()],
             on_gpc: vec![0; self.gpcs.len()],
+            suspended: VecDeque::new(),
+            waiting: BTreeSet::new(),
+            early: BTreeSet::new(),
+            is_open: task.is_queue,
         };
         self.tasks_seen += 1;
         let slot = match self.tasks.iter().position(Option::is_none) {
@@ -246,7 +297,7 @@ impl Distribution {
     pub fn next(&self) -> Option<Cycle> {
         let ends = self.ends.front().map(|&(at, _)| at);
         let ready = self.tasks.iter().flatten().filter(|t| !t.is_ready).map(|t| t.ready);
-        ready.chain(ends).min()
+        ready.chain(ends).chain(self.look_at).chain(self.next_slice()).min()
     }
 
     /// Does what there is to do at `now`, which [`Distribution::next`] told.
@@ -258,9 +309,64 @@ impl Distribution {
             self.release(at, &end);
         }
         self.tasks.iter_mut().flatten().for_each(|t| t.is_ready |= t.ready <= now);
+        self.look_at = self.look_at.filter(|&at| at > now);
+        if self.is_held {
+            return;
+        }
         self.update_pools();
         while self.place_round(now, starts) {
             self.update_pools();
+        }
+        if self.preemption.is_some() {
+            self.make_room(now);
+        }
+    }
+
+    /// A queue task has so many CTAs more; whether others may follow. A task that is over ends. False: it is not here yet.
+    pub fn extend(&mut self, at: Cycle, launch: u32, ctas: u64, is_open: bool) -> bool {
+        let Some(slot) = self.slot_of(launch) else { return false };
+        if let Some(running) = &mut self.tasks[slot] {
+            running.task.ctas += ctas;
+            running.is_open = is_open;
+        }
+        self.rejoin(slot, at);
+        self.finish(slot, at);
+        true
+    }
+
+    /// A CTA that waited for child tasks can go on.
+    pub fn resume(&mut self, at: Cycle, launch: u32, linear: u64) {
+        let Some(slot) = self.slot_of(launch) else { return };
+        let Some(running) = &mut self.tasks[slot] else { return };
+        if running.waiting.remove(&linear) {
+            running.suspended.push_back(linear);
+            self.rejoin(slot, at);
+        } else {
+            running.early.insert(linear);
+        }
+    }
+
+    fn slot_of(&self, launch: u32) -> Option<Slot> {
+        self.tasks.iter().position(|t| t.as_ref().is_some_and(|t| t.task.launch == launch))
+    }
+
+    /// A task has CTAs to place again: it joins the pools that it left.
+    fn rejoin(&mut self, slot: Slot, at: Cycle) {
+        let tasks = &self.tasks;
+        self.pools.iter_mut().for_each(|pools| pools.rejoin(slot, |slot| rank(tasks, slot)));
+        self.look_at = Some(self.look_at.map_or(at, |look| look.min(at)));
+    }
+
+    /// A task that is over leaves.
+    fn finish(&mut self, slot: Slot, at: Cycle) {
+        let Some(running) = self.tasks[slot].as_ref().filter(|t| t.is_over()) else { return };
+        self.finished.push((running.task.launch, at));
+        self.last_end = self.last_end.later(at);
+        // The pools still name it; it leaves them before its slot is given to another.
+        self.tasks[slot] = None;
+        let tasks = &self.tasks;
+        for pools in &mut self.pools {
+            pools.update(|slot| tasks[slot].is_none(), |_| false, |slot| rank(tasks, slot));
         }
     }
 
@@ -276,11 +382,7 @@ impl Distribution {
 
     fn release(&mut self, at: Cycle, end: &CtaEnd) {
         let n = end.sm.0 as usize;
-        let Some(slot) =
-            self.tasks.iter().position(|t| t.as_ref().is_some_and(|t| t.task.launch == end.launch))
-        else {
-            return;
-        };
+        let Some(slot) = self.slot_of(end.launch) else { return };
         let (Some(running), Some(sm)) = (self.tasks[slot].as_mut(), self.sms.get_mut(n)) else { return };
         sm.warps += running.needs.warps;
         sm.registers += running.needs.warps * running.needs.registers_per_warp;
@@ -289,17 +391,22 @@ impl Distribution {
         sm.ctas += 1;
         running.resident[n] -= 1;
         running.on_gpc[sm.gpc as usize] -= 1;
-        running.ended += 1;
-        if running.ended == running.task.ctas {
-            self.finished.push((running.task.launch, at));
-            self.last_end = at;
-            // The pools still name it; it leaves them before its slot is given to another.
-            self.tasks[slot] = None;
-            let tasks = &self.tasks;
-            for pools in &mut self.pools {
-                pools.update(|slot| tasks[slot].is_none(), |_| false, |slot| rank(tasks, slot));
+        sm.residents.retain(|r| r.slot != slot || r.linear != end.linear);
+        let goes_on = match end.left {
+            Left::Ended => {
+                running.ended += 1;
+                false
             }
+            Left::Suspended => true,
+            Left::Waiting => running.early.remove(&end.linear),
+        };
+        if goes_on {
+            running.suspended.push_back(end.linear);
+            self.rejoin(slot, at);
+        } else if end.left == Left::Waiting {
+            running.waiting.insert(end.linear);
         }
+        self.finish(slot, at);
     }
 
     fn update_pools(&mut self) {
@@ -336,6 +443,7 @@ impl Distribution {
     fn place_on(&mut self, gpc: usize, slot: Slot, now: Cycle, starts: &mut Vec<CtaStart>) -> bool {
         let Some(running) = self.tasks[slot].as_mut().filter(|t| t.is_ready) else { return false };
         let mut placed = false;
+        let slices = self.preemption.is_some_and(|p| p.time_slice.is_some());
         let busy = self.tpc_interval + u64::from(running.needs.warps) * self.tpc_warp_interval / FRACTION;
         for &n in &self.gpcs[gpc] {
             let sm = &mut self.sms[n as usize];
@@ -345,6 +453,7 @@ impl Distribution {
             if !running.fits(n as usize, sm, &self.sm) {
                 continue;
             }
+            let Some((linear, is_restored)) = running.take(slices) else { break };
             if sm.ctas == self.sm.ctas {
                 sm.split = running.occupancy.shared_split;
                 sm.shared = sm.split;
@@ -361,9 +470,14 @@ impl Distribution {
                 at: sent + self.start_latency,
                 sm: SmId(n),
                 launch: running.task.launch,
-                linear: running.next,
+                linear,
+                split: sm.split,
+                is_restored,
             });
-            running.next += 1;
+            if self.preemption.is_some() {
+                let priority = running.task.priority;
+                sm.residents.push(preempt::Resident::new(slot, linear, priority, sent + self.start_latency));
+            }
             placed = true;
         }
         placed

@@ -129,7 +129,16 @@ mod tests {
 
     fn h200(threads: u32, registers: u32, shared_bytes: u32, barriers: u32) -> Occupancy {
         let config = Config::preset("h200").expect("a preset");
-        let task = Task { launch: 0, priority: 0, ctas: 1, threads, registers, shared_bytes, barriers };
+        let task = Task {
+            launch: 0,
+            priority: 0,
+            ctas: 1,
+            threads,
+            registers,
+            shared_bytes,
+            barriers,
+            ..Task::default()
+        };
         Occupancy::new(&config.sm, &task, 0)
     }
 
@@ -252,6 +261,7 @@ mod tests {
             registers: 16,
             shared_bytes: 9000,
             barriers: 1,
+            ..Task::default()
         };
         assert_eq!(Occupancy::new(&config.sm, &task, 1).shared_split, 16 << 10);
         assert_eq!(Occupancy::new(&config.sm, &task, 99 << 10).shared_split, 100 << 10);

@@ -39,6 +39,13 @@ impl Pools {
         self.pending.insert(place, slot);
     }
 
+    /// A task that left has CTAs again: it joins those that wait, unless it is here still.
+    pub fn rejoin(&mut self, slot: Slot, rank: impl Fn(Slot) -> (u8, u64)) {
+        if !self.active.contains(&slot) && !self.pending.contains(&slot) {
+            self.add(slot, rank);
+        }
+    }
+
     /// Takes tasks that are done with this GPC out, and lets those that wait in. A task that is active and idle, neither
     /// running here nor able to, changes places with one that waits.
     pub fn update(

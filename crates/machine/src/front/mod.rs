@@ -1,15 +1,16 @@
 //! From push buffer to CTAs: the blocks before the GPCs as one, in virtual time.
 
 use crate::Config;
-use crate::command::{Caches, CommandError};
+use crate::command::{Caches, CommandError, Task};
 use crate::compute_scheduler::ComputeScheduler;
-use crate::distribution::{Distribution, Occupancy, TaskError};
+use crate::distribution::{Distribution, Occupancy, Preemption, TaskError};
 use crate::front_end::{Effect, FrontEnd};
 use crate::host::{Full, HostInterface};
 use crate::io::Io;
-use crate::ports::{CtaEnd, CtaStart};
+use crate::ports::{CtaEnd, CtaStart, Suspend};
 use crate::units::Cycle;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Why commands cannot be carried out. The machine takes no more.
@@ -38,6 +39,16 @@ pub enum Event {
     Notify {
         value: u32,
     },
+    /// A task is to be read from memory and given to [`Front::add_task`].
+    Task {
+        address: u64,
+        split: u32,
+        channel: usize,
+    },
+    /// Data has moved: what the transfer of this number does is done now.
+    Transferred {
+        number: u32,
+    },
 }
 
 /// I/O unit, host interface, front end, compute scheduler and work distribution of a PPU.
@@ -50,6 +61,8 @@ pub struct Front {
     distribution: Distribution,
     end_latency: u64,
     events: Vec<(Cycle, Event)>,
+    /// The push buffers that tasks came by.
+    channel_of: BTreeMap<u32, usize>,
 }
 
 /// What a launch costs beyond the latencies on its way; `None` where those are more already.
@@ -105,17 +118,93 @@ impl Front {
             distribution: Distribution::new(config, setup_cycles(config).unwrap_or(0).into()),
             end_latency: config.distribution.end_latency.into(),
             events: Vec::new(),
+            channel_of: BTreeMap::new(),
         }
     }
 
-    /// The host writes commands to the push buffer at `at`.
+    /// The host writes commands to the first push buffer at `at`.
     pub fn submit(&mut self, at: Cycle, words: &[u32]) -> Result<(), Full> {
-        self.host.submit(&mut self.io, at, words)
+        self.submit_to(0, at, words)
+    }
+
+    /// The same to any push buffer.
+    pub fn submit_to(&mut self, channel: usize, at: Cycle, words: &[u32]) -> Result<(), Full> {
+        self.host.submit(&mut self.io, channel, at, words)
+    }
+
+    /// Words that can be submitted to a push buffer now.
+    pub fn room(&self, channel: usize) -> usize {
+        self.host.room(channel)
+    }
+
+    /// One more push buffer; its number.
+    pub fn open_channel(&mut self, priority: u8) -> usize {
+        self.front_end.open();
+        self.host.open(priority)
+    }
+
+    /// Gives up all push buffers but the first; nothing is left in them.
+    pub fn close_channels(&mut self) {
+        self.front_end.close();
+        self.host.close();
+        self.channel_of.clear();
+    }
+
+    /// Who may take places from whom, in what follows.
+    pub fn set_preemption(&mut self, preemption: Option<Preemption>) {
+        self.distribution.set_preemption(preemption);
+    }
+
+    /// Gives a task to the compute scheduler at `at`: one that a command named, or a child task, which came by no push
+    /// buffer.
+    pub fn add_task(&mut self, at: Cycle, task: Task, split: u32, channel: Option<usize>) {
+        if let Some(channel) = channel {
+            self.channel_of.insert(task.launch, channel);
+        }
+        self.scheduler.add(at, task, split);
+    }
+
+    /// A task has ended with all its child tasks: its push buffer goes on.
+    pub fn task_ended(&mut self, launch: u32, at: Cycle) {
+        if let Some(channel) = self.channel_of.remove(&launch) {
+            self.front_end.task_ended(channel, at);
+        }
+    }
+
+    /// So many CTAs more of a queue task can run from `at` on; whether it can get more still. False: work distribution does
+    /// not have the task yet.
+    pub fn extend(&mut self, at: Cycle, launch: u32, ctas: u64, is_open: bool) -> bool {
+        self.distribution.extend(at, launch, ctas, is_open)
+    }
+
+    /// A CTA that waited for child tasks can go on.
+    pub fn resume(&mut self, at: Cycle, launch: u32, linear: u64) {
+        self.distribution.resume(at, launch, linear);
+    }
+
+    /// All CTAs make room and none is placed, until [`Front::go_on`].
+    pub fn stop(&mut self, at: Cycle) {
+        self.distribution.stop(at);
+    }
+
+    /// All CTAs have left their SMs.
+    pub fn is_stopped(&self) -> bool {
+        self.distribution.is_vacant()
+    }
+
+    /// CTAs are placed again.
+    pub fn go_on(&mut self, at: Cycle) {
+        self.distribution.go_on(at);
+    }
+
+    /// CTAs that are to make room, since the last call.
+    pub fn suspends(&mut self) -> Vec<Suspend> {
+        self.distribution.suspends()
     }
 
     /// All commands are done and all tasks have ended.
     pub fn is_idle(&self) -> bool {
-        self.host.next().is_none()
+        self.host.is_empty()
             && self.front_end.is_empty()
             && self.scheduler.is_empty()
             && self.distribution.is_empty()
@@ -168,8 +257,8 @@ impl Front {
         [
             at(self.distribution.next(), Stage::Distribution),
             at(self.scheduler.next().filter(|_| self.distribution.has_room()), Stage::Scheduler),
-            at(self.front_end.next(), Stage::FrontEnd),
-            at(self.host.next().filter(|_| self.front_end.is_empty()), Stage::Host),
+            self.front_end.next().map(|(at, channel)| (at, Stage::FrontEnd(channel))),
+            self.host.next(|n| self.front_end.has_room(n)).map(|(at, channel)| (at, Stage::Host(channel))),
         ]
         .into_iter()
         .flatten()
@@ -178,17 +267,29 @@ impl Front {
 
     fn step(&mut self, at: Cycle, stage: Stage, starts: &mut Vec<CtaStart>) -> Result<(), FrontError> {
         match stage {
-            Stage::Host => {
+            Stage::Host(channel) => {
                 let mut words = Vec::new();
-                if let Some(at) = self.host.fetch(&mut words) {
-                    self.front_end.give(at, words);
+                if let Some(at) = self.host.fetch(channel, &mut words) {
+                    self.front_end.give(channel, at, words);
                 }
             }
-            Stage::FrontEnd => match self.front_end.decode().map_err(FrontError::Command)? {
-                Some((at, Effect::Task { task, split })) => self.scheduler.add(at, task, split),
-                Some((at, Effect::Invalidate(caches))) => self.events.push((at, Event::Invalidate(caches))),
+            Stage::FrontEnd(channel) => match self.front_end.decode(channel).map_err(FrontError::Command)? {
+                Some((at, Effect::Task { task, split })) => {
+                    self.add_task(at, task, split, Some(channel));
+                }
+                Some((at, Effect::RunTask { address, split })) => {
+                    self.events.push((at, Event::Task { address, split, channel }));
+                }
+                Some((at, Effect::Invalidate(caches))) => {
+                    self.events.push((at, Event::Invalidate(caches)));
+                }
                 Some((at, Effect::Notify { value })) => {
                     self.events.push((self.io.notify(at), Event::Notify { value }));
+                }
+                Some((at, Effect::Transfer { number, bytes })) => {
+                    let moved = self.io.receive(at, bytes) + self.io.cycles(bytes);
+                    self.events.push((moved, Event::Transferred { number }));
+                    self.front_end.transferred(channel, moved);
                 }
                 None => {}
             },
@@ -209,8 +310,8 @@ impl Front {
 /// The block that something happens in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
-    Host,
-    FrontEnd,
+    Host(usize),
+    FrontEnd(usize),
     Scheduler,
     Distribution,
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::command::{Command, Task};
 use crate::distribution::Limiter;
+use crate::ports::Left;
 use crate::units::SmId;
 
 fn preset(name: &str) -> Config {
@@ -10,7 +11,16 @@ fn preset(name: &str) -> Config {
 }
 
 fn task(launch: u32, ctas: u64, threads: u32) -> Task {
-    Task { launch, priority: 0, ctas, threads, registers: 32, shared_bytes: 0, barriers: 1 }
+    Task {
+        launch,
+        priority: 0,
+        ctas,
+        threads,
+        registers: 32,
+        shared_bytes: 0,
+        barriers: 1,
+        ..Task::default()
+    }
 }
 
 fn words(commands: &[Command]) -> Vec<u32> {
@@ -52,6 +62,8 @@ fn run(front: &mut Front, quantum: u64, life: impl Fn(&CtaStart) -> u64) -> Resu
                 sm: start.sm,
                 launch: start.launch,
                 linear: start.linear,
+                left: Left::Ended,
+                ..CtaEnd::default()
             });
             let here = running.iter().filter(|end| end.sm == start.sm).count();
             trace.most = trace.most.max(here);
@@ -205,4 +217,122 @@ fn more_tasks_than_slots_all_run() {
     let trace = run(&mut front, 16, |s| 200 + u64::from(s.launch)).expect("runs");
     assert_eq!(trace.finished.len(), 40);
     assert_eq!(trace.starts.len(), 120);
+}
+
+/// Runs until nothing is left, as [`run`] does; a CTA that is told to go is suspended after a while, and has its rest of life
+/// when it comes back. The starts, and the launches in the order of their ends.
+fn run_preempted(front: &mut Front, life: impl Fn(&CtaStart) -> u64) -> (Vec<CtaStart>, Vec<u32>) {
+    let (mut starts, mut finished) = (Vec::new(), Vec::new());
+    let mut running: Vec<(Cycle, CtaEnd)> = Vec::new();
+    let mut rest: Vec<(u32, u64, u64)> = Vec::new();
+    let mut until = Cycle(0);
+    while !front.is_idle() {
+        until = if running.is_empty() {
+            (until + 1).later(front.next_event().expect("something is left"))
+        } else {
+            until + 64
+        };
+        running.sort_by_key(|(_, end)| (end.at, end.sm, end.linear));
+        let ended = running.partition_point(|(_, end)| end.at < until);
+        let ends: Vec<CtaEnd> = running.drain(..ended).map(|(_, end)| end).collect();
+        let first = starts.len();
+        front.advance(until, &ends, &mut starts).expect("runs");
+        for s in &starts[first..] {
+            let left = rest.iter().position(|r| (r.0, r.1) == (s.launch, s.linear));
+            assert_eq!(left.is_some(), s.is_restored, "{s:?}");
+            let lasts = left.map_or_else(|| life(s), |n| rest.remove(n).2);
+            let end = CtaEnd {
+                at: s.at + lasts,
+                sm: s.sm,
+                launch: s.launch,
+                linear: s.linear,
+                ..CtaEnd::default()
+            };
+            running.push((s.at, end));
+        }
+        for order in front.suspends() {
+            let is_it =
+                |(_, end): &&mut (Cycle, CtaEnd)| (end.launch, end.linear) == (order.launch, order.linear);
+            let Some((since, end)) = running.iter_mut().find(is_it) else { continue };
+            let at = order.at.later(*since) + 100;
+            if at < end.at {
+                rest.push((end.launch, end.linear, end.at - at));
+                (end.at, end.left) = (at, Left::Suspended);
+            }
+        }
+        finished.extend(front.finished().into_iter().map(|f| f.0));
+    }
+    assert!(rest.is_empty());
+    (starts, finished)
+}
+
+#[test]
+fn an_urgent_task_takes_places_and_gives_them_back() {
+    let config = preset("tiny");
+    for priority in [0, 7] {
+        let mut front = Front::new(&config);
+        front.set_preemption(Some(Preemption::default()));
+        let fast = front.open_channel(priority);
+        front.submit(Cycle(0), &words(&[Command::Launch(task(0, 40, 512))])).expect("room");
+        let urgent = Task { priority, ..task(1, 3, 256) };
+        front.submit_to(fast, Cycle(9000), &words(&[Command::Launch(urgent)])).expect("room");
+        let (starts, finished) = run_preempted(&mut front, |_| 50_000);
+        let suspended = starts.iter().filter(|s| s.is_restored).count();
+        assert_eq!(suspended > 0, priority > 0);
+        assert!(starts.iter().filter(|s| s.is_restored).all(|s| s.launch == 0));
+        let place = |launch| starts.iter().position(|s| s.launch == launch).expect("started");
+        if priority > 0 {
+            assert!(starts[place(1)].at < Cycle(30_000), "{starts:?}");
+            assert_eq!(finished, [1, 0]);
+        }
+        assert_eq!(starts.len(), 43 + suspended);
+    }
+}
+
+#[test]
+fn with_time_slices_all_ctas_get_their_turn() {
+    let config = preset("tiny");
+    let mut front = Front::new(&config);
+    front.set_preemption(Some(Preemption { time_slice: Some(2000) }));
+    front.submit(Cycle(0), &words(&[Command::Launch(task(0, 12, 1024))])).expect("room");
+    let (starts, finished) = run_preempted(&mut front, |_| 9000);
+    assert_eq!(finished, [0]);
+    // Every CTA has begun before any comes back a second time.
+    let first_back = starts.iter().position(|s| s.is_restored).expect("slices end");
+    let begun = starts[..first_back].iter().filter(|s| !s.is_restored).count();
+    assert_eq!(begun, 12, "{starts:?}");
+}
+
+#[test]
+fn a_stopped_machine_is_empty_and_goes_on() {
+    let config = preset("tiny");
+    let mut front = Front::new(&config);
+    front.set_preemption(Some(Preemption::default()));
+    front.submit(Cycle(0), &words(&[Command::Launch(task(0, 2, 64))])).expect("room");
+    let mut starts = Vec::new();
+    let mut until = Cycle(0);
+    while starts.len() < 2 {
+        until = (until + 1).later(front.next_event().expect("more"));
+        front.advance(until, &[], &mut starts).expect("runs");
+    }
+    front.stop(until);
+    let orders = front.suspends();
+    assert_eq!(orders.len(), 2);
+    assert!(orders.iter().zip(&starts).all(|(o, s)| o.at > s.at) && !front.is_stopped());
+    let leave = |s: &CtaStart, left| CtaEnd {
+        at: s.at + 500,
+        sm: s.sm,
+        launch: 0,
+        linear: s.linear,
+        left,
+        ..CtaEnd::default()
+    };
+    let ends: Vec<CtaEnd> = starts.iter().map(|s| leave(s, Left::Suspended)).collect();
+    let until = ends[1].at + 5000;
+    let mut back = Vec::new();
+    front.advance(until, &ends, &mut back).expect("runs");
+    assert!(front.is_stopped() && back.is_empty());
+    front.go_on(until);
+    front.advance(until + 1, &[], &mut back).expect("runs");
+    assert!(back.len() == 2 && back.iter().all(|s| s.is_restored));
 }

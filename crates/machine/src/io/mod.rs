@@ -31,6 +31,11 @@ impl Io {
         self.inward.serve(at, bytes.div_ceil(self.bytes_per_cycle)) + self.latency
     }
 
+    /// Cycles that bytes take to cross.
+    pub fn cycles(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(self.bytes_per_cycle)
+    }
+
     /// When the host sees a notification that leaves the PPU at `at`.
     pub fn notify(&self, at: Cycle) -> Cycle {
         at + self.latency

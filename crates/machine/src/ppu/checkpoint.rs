@@ -10,7 +10,7 @@ use crate::front::Front;
 use crate::memory;
 use crate::observe::Traffic;
 use crate::ports::{CtaEnd, Request, Response};
-use crate::sm::core::CtaSlot;
+use crate::sm::CtaSlot;
 use crate::sm::trace_cell::Registers;
 use crate::sm::{Context, Sm, Work};
 use crate::units::Cycle;
@@ -89,7 +89,7 @@ struct State<'a> {
     outboxes: &'a [Vec<Request>],
     inboxes: &'a [Vec<Response>],
     ends: &'a [CtaEnd],
-    printed: &'a BTreeMap<u64, Vec<u8>>,
+    printed: &'a BTreeMap<(usize, u64), Vec<u8>>,
     traffic: &'a Option<Traffic>,
 }
 
@@ -119,7 +119,7 @@ struct Saved {
     outboxes: Vec<Vec<Request>>,
     inboxes: Vec<Vec<Response>>,
     ends: Vec<CtaEnd>,
-    printed: BTreeMap<u64, Vec<u8>>,
+    printed: BTreeMap<(usize, u64), Vec<u8>>,
     traffic: Option<Traffic>,
 }
 
@@ -144,6 +144,7 @@ struct Cta {
     phases: u64,
     end: u64,
     warps: Vec<u16>,
+    times: u32,
 }
 
 impl Cta {
@@ -158,6 +159,7 @@ impl Cta {
             phases: slot.phases,
             end: slot.end,
             warps: slot.warps.clone(),
+            times: slot.times,
         }
     }
 
@@ -168,8 +170,8 @@ impl Cta {
         let is_sound = self.warps.iter().all(|&n| usize::from(n) < slots);
         Some(CtaSlot {
             resident: match self.resident {
-                Some(saved) => Resident::restore(c.launch, c.memory, saved)?,
-                None => Resident::new(c.launch, c.memory),
+                Some(saved) => Resident::restore(&c.launch, c.memory, saved)?,
+                None => Resident::new(&c.launch, c.memory),
             },
             context,
             linear: self.linear,
@@ -180,6 +182,7 @@ impl Cta {
             end: self.end,
             is_used,
             warps: self.warps,
+            times: self.times,
         })
         .filter(|_| is_sound)
     }
@@ -193,7 +196,7 @@ pub(super) struct Begun {
     pub outboxes: Vec<Vec<Request>>,
     pub inboxes: Vec<Vec<Response>>,
     pub ends: Vec<CtaEnd>,
-    pub printed: BTreeMap<u64, Vec<u8>>,
+    pub printed: BTreeMap<(usize, u64), Vec<u8>>,
     pub traffic: Option<Traffic>,
 }
 
@@ -275,7 +278,7 @@ impl Begun {
             let slots = sm.size().0;
             let ctas: Option<Vec<CtaSlot<'l>>> =
                 ctas.into_iter().map(|cta| cta.restore(contexts, slots)).collect();
-            let work = Work { contexts: contexts.clone(), ctas: ctas? };
+            let work = Work { ctas: ctas?, ..Work::new(contexts.clone()) };
             sm.is_sound(&work).then_some(Part { sm, work, requests, answers })
         };
         let parts: Option<Vec<Part<'l>>> = sms.zip(std::mem::take(&mut self.parts)).map(with_ctas).collect();

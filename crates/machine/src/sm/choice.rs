@@ -1,7 +1,8 @@
 //! A cycle of a sub-core whose warps are chosen by a policy with state, or held by grants or a window.
 
-use super::core::{Sm, Work};
+use super::core::Sm;
 use super::sub_core::Bit;
+use super::work::Work;
 
 impl Sm {
     /// Chooses and issues, all other sub-cores having come to this cycle.

@@ -1,12 +1,16 @@
 //! A kernel's instructions as the scheduler sees them: what each waits for, which pipe it takes, how long it lasts.
 
+use super::constants;
+use super::core::LINE_INSTRUCTIONS;
 use super::spec::Spec;
 use super::waits;
 use crate::stall::Stall;
+use crate::units::LINE;
 use isa::field::{Cache, Field, From, Order, To};
 use isa::image::Image;
 use isa::{Effects, Inst, Op, Operand, Pred, Reg, Role, Src, UReg, Unit};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Kinds of instructions that compete for pipes. A pipe runs one or more of them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -193,6 +197,14 @@ impl Timing {
         self.checks != 0
     }
 
+    /// The same with constants of a launch of that number.
+    fn with_constants(mut self, number: u32) -> Timing {
+        if self.constant != NO_CONSTANT {
+            self.constant = constants::numbered(self.constant, number);
+        }
+        self
+    }
+
     /// Goes through the load-store unit.
     pub fn is_memory(&self) -> bool {
         use Kind::*;
@@ -201,12 +213,13 @@ impl Timing {
 }
 
 /// A kernel's instructions. Only what the kernel uses has places on the scoreboard: it is walked by every instruction.
+#[derive(Clone)]
 pub struct Code {
-    timings: Vec<Timing>,
-    places: Vec<u16>,
-    checks: Vec<u16>,
-    /// The place of register 0.
-    first_register: u16,
+    timings: Arc<[Timing]>,
+    places: Arc<[u16]>,
+    checks: Arc<[u16]>,
+    /// Number of its first line in memory.
+    pub first_line: u64,
     /// Places of a warp's scoreboard.
     pub scoreboard: usize,
 }
@@ -387,25 +400,30 @@ impl Code {
     pub fn new(image: &Image, registers: u32, spec: &Spec) -> Code {
         let uniforms = image.code.iter().map(uniforms).max().unwrap_or(0);
         let first_register = UNIFORMS + uniforms as u16;
-        let mut code = Code {
-            timings: Vec::with_capacity(image.code.len() + 1),
-            places: Vec::new(),
-            checks: Vec::new(),
+        let mut places = Places {
+            list: Vec::new(),
             first_register,
             scoreboard: usize::from(first_register) + registers as usize,
         };
+        let mut timings = Vec::with_capacity(image.code.len() + 1);
         let mut before = None;
         for i in &image.code {
-            let timing = code.timing(i, before, spec);
-            code.timings.push(timing);
+            timings.push(places.timing(i, before, spec));
             before = Some(i);
         }
         // Behind the last instruction stands the engine's guard, which faults.
-        let end = code.timing(&Inst::new(Op::Nop), None, spec);
-        code.timings.push(end);
+        timings.push(places.timing(&Inst::new(Op::Nop), None, spec));
+        let scoreboard = places.scoreboard;
+        let mut code = Code {
+            timings: timings.as_slice().into(),
+            places: places.list.into(),
+            checks: Arc::new([]),
+            first_line: 0,
+            scoreboard,
+        };
         let waits = waits::analyse(&code, image, spec);
         let mut from = 0;
-        for (n, t) in code.timings.iter_mut().enumerate() {
+        for (n, t) in timings.iter_mut().enumerate() {
             // At least one cycle always passes between two issues of a warp that issues one at a time.
             (t.wait, t.is_paired) = (waits.cycles[n].max(1), waits.cycles[n] == 0);
             t.run = waits.runs[n];
@@ -413,8 +431,24 @@ impl Code {
             t.is_simple = t.checks == 0 && t.constant == NO_CONSTANT;
             from = waits.ends[n];
         }
-        code.checks = waits.checks;
+        code.timings = timings.into();
+        code.checks = waits.checks.into();
         code
+    }
+
+    /// The same code in memory from `base` on, for a launch whose constants are those of this number.
+    pub fn placed(&self, base: u64, constants: u32) -> Code {
+        let mut code = self.clone();
+        code.first_line = base / LINE;
+        if constants != 0 {
+            code.timings = self.timings.iter().map(|&t| t.with_constants(constants)).collect();
+        }
+        code
+    }
+
+    /// Number of the line in memory that an instruction is in.
+    pub fn line_of(&self, pc: u32) -> u64 {
+        self.first_line + u64::from(pc / LINE_INSTRUCTIONS)
     }
 
     pub fn timings(&self) -> &[Timing] {
@@ -428,8 +462,43 @@ impl Code {
         &self.checks[first..first + t.checks as usize]
     }
 
+    #[inline(always)]
+    pub fn timing_of(&self, pc: u32) -> &Timing {
+        &self.timings[pc as usize]
+    }
+
+    /// Places that an instruction writes, then those that it reads.
+    #[inline(always)]
+    pub fn places(&self, t: &Timing) -> (&[u16], &[u16]) {
+        let first = t.first as usize;
+        let (w, r) = (t.writes as usize, t.reads as usize);
+        (&self.places[first..first + w], &self.places[first + w..first + w + r])
+    }
+
+    /// Classes that the program has instructions of, a bit each.
+    pub fn classes(&self) -> u32 {
+        self.timings.iter().fold(0, |set, t| set | 1 << t.class as u32)
+    }
+
+    pub fn len(&self) -> usize {
+        self.timings.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.timings.is_empty()
+    }
+}
+
+/// Places on the scoreboard, as they are found.
+struct Places {
+    list: Vec<u16>,
+    first_register: u16,
+    scoreboard: usize,
+}
+
+impl Places {
     fn timing(&mut self, i: &Inst, before: Option<&Inst>, spec: &Spec) -> Timing {
-        let first = self.places.len() as u32;
+        let first = self.list.len() as u32;
         let (limit, registers_at) = (self.scoreboard as u16, self.first_register);
         let mut registers = 0;
         let put = |places: &mut Vec<u16>, from: u16, n: u32| {
@@ -440,34 +509,34 @@ impl Code {
             }
         };
         if let Some((r, n)) = i.writes() {
-            put(&mut self.places, registers_at + u16::from(r.0), n);
+            put(&mut self.list, registers_at + u16::from(r.0), n);
         }
         if let Some((u, n)) = i.writes_uniform() {
-            put(&mut self.places, UNIFORMS + u16::from(u.0), n);
+            put(&mut self.list, UNIFORMS + u16::from(u.0), n);
         }
-        registers += (self.places.len() as u32 - first) as u8;
+        registers += (self.list.len() as u32 - first) as u8;
         let mut predicates = 0;
         for p in i.pred_writes() {
-            put(&mut self.places, PREDICATES + u16::from(p.0), 1);
+            put(&mut self.list, PREDICATES + u16::from(p.0), 1);
             predicates += 1;
         }
         for p in i.pred_writes() {
-            put(&mut self.places, GUARDS + u16::from(p.0), 1);
+            put(&mut self.list, GUARDS + u16::from(p.0), 1);
         }
-        let writes = (self.places.len() as u32 - first) as u8;
+        let writes = (self.list.len() as u32 - first) as u8;
         for (r, n) in i.reads() {
-            put(&mut self.places, registers_at + u16::from(r.0), n);
+            put(&mut self.list, registers_at + u16::from(r.0), n);
         }
         for (u, n) in uniform_reads(i) {
-            put(&mut self.places, UNIFORMS + u16::from(u.0), n);
+            put(&mut self.list, UNIFORMS + u16::from(u.0), n);
         }
         // The guard comes first.
         let guard = u32::from(i.guard.pred != Pred::PT);
         for (k, p) in i.pred_reads().enumerate() {
             let first = if (k as u32) < guard { GUARDS } else { PREDICATES };
-            put(&mut self.places, first + u16::from(p.0), 1);
+            put(&mut self.list, first + u16::from(p.0), 1);
         }
-        let reads = (self.places.len() as u32 - first) as u8 - writes;
+        let reads = (self.list.len() as u32 - first) as u8 - writes;
         let (latency, predicate_latency, producer) = latency(i, spec);
         let moved = i.op.row().roles.iter().find(|r| matches!(r, Role::DW | Role::CW | Role::DT | Role::CT));
         let operand = constant(i);
@@ -506,31 +575,5 @@ impl Code {
             constant: operand.map_or(NO_CONSTANT, |c| c.1),
             cache: cache(i),
         }
-    }
-
-    #[inline(always)]
-    pub fn timing_of(&self, pc: u32) -> &Timing {
-        &self.timings[pc as usize]
-    }
-
-    /// Places that an instruction writes, then those that it reads.
-    #[inline(always)]
-    pub fn places(&self, t: &Timing) -> (&[u16], &[u16]) {
-        let first = t.first as usize;
-        let (w, r) = (t.writes as usize, t.reads as usize);
-        (&self.places[first..first + w], &self.places[first + w..first + w + r])
-    }
-
-    /// Classes that the program has instructions of, a bit each.
-    pub fn classes(&self) -> u32 {
-        self.timings.iter().fold(0, |set, t| set | 1 << t.class as u32)
-    }
-
-    pub fn len(&self) -> usize {
-        self.timings.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.timings.is_empty()
     }
 }

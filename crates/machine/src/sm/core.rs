@@ -3,18 +3,20 @@
 //! Nothing ticks. A sub-core knows the next cycle at which one of its warps could issue; the SM goes to the earliest of
 //! these and of the answers and CTAs that come from outside. Everything else that takes time is a cycle in the future.
 
-use super::code::{CLASSES, Class, Code, Kind};
+use super::code::{CLASSES, Class, Kind};
 use super::constants::Constants;
 use super::fetch::Fetch;
 use super::incoming::Incoming;
 use super::load_store::{self, Done, LoadStore, Operation, Path};
 use super::outgoing::{Outgoing, is_code};
 use super::policy::{Choice, Policies, Program};
+use super::preemption::{Moved, Moving, Order, PointerTable};
 use super::spec::Spec;
 use super::sub_core::SubCore;
 use super::trace_cell::TraceCell;
 use super::warp::{Owner, Ready, State, WarpSlot};
 use super::watch::Watcher;
+use super::work::{Begin, Spawned, Work};
 use crate::Config;
 use crate::counters::Counters;
 use crate::ports::{CtaEnd, CtaStart, Request, RequestKind, Response};
@@ -23,54 +25,17 @@ use crate::server::Line;
 use crate::stall::{Stall, StallCycles, StallTable};
 use crate::units::{Cycle, SmId};
 use isa::field::Cache;
-use isa::image::Image;
 use serde::{Deserialize, Serialize};
+use simt::Fault;
 use simt::Where;
 use simt::log::Log;
-use simt::resident::{Access, Resident};
+use simt::resident::Access;
 use simt::special::Time;
-use simt::{Fault, Launch, Memory};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Instructions of a code line.
 pub const LINE_INSTRUCTIONS: u32 = 8;
-
-/// A launch as its SMs see it.
-pub struct Context<'l> {
-    pub launch: &'l Launch,
-    pub memory: &'l Memory,
-    pub image: &'l Image,
-    pub code: Code,
-    /// Number of the grid, for programs that ask.
-    pub grid_id: u64,
-    /// Address of local memory of the machine's first warp slot, and bytes a slot.
-    pub local_base: u64,
-    pub local_stride: u64,
-}
-
-/// A CTA slot.
-pub struct CtaSlot<'l> {
-    pub resident: Resident<'l>,
-    pub context: usize,
-    pub linear: u64,
-    /// Warps that have not ended, those of them that are blocked, and those that have not left.
-    pub alive: u32,
-    pub blocked: u32,
-    pub staying: u32,
-    /// Ended barrier phases that the blocked warps have been woken for.
-    pub phases: u64,
-    /// When the last of the ended warps is gone.
-    pub end: u64,
-    pub is_used: bool,
-    pub warps: Vec<u16>,
-}
-
-/// What an SM works on: the CTAs that it holds.
-pub struct Work<'l> {
-    pub contexts: Arc<Vec<Context<'l>>>,
-    pub ctas: Vec<CtaSlot<'l>>,
-}
 
 /// A sub-core's turn.
 pub(super) struct Turn {
@@ -86,6 +51,7 @@ pub(super) struct Turn {
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub at: Cycle,
+    pub launch: u32,
     pub linear: u64,
     pub fault: Box<Fault>,
 }
@@ -144,6 +110,8 @@ pub struct Sm {
     pub(super) retry: Vec<u16>,
     /// The next cycle at which anything happens here.
     next: u64,
+    /// The newest grid of which CTAs came.
+    pub(super) launched: u64,
     /// A sub-core did something that another one may have to look at before its next cycle.
     pub(super) touched: bool,
     /// The host has instructions for sets of warps.
@@ -159,13 +127,27 @@ pub struct Sm {
     #[serde(skip)]
     constant_done: Vec<(u64, Cycle)>,
     #[serde(skip)]
-    lines: Vec<(u32, Cycle)>,
+    lines: Vec<(u64, Cycle)>,
     /// How evenly warps progress, where someone wants to know; when to look, and the cycle that samples are counted from.
     pub progress: Option<Progress>,
     sample_at: u64,
     sample_from: u64,
-    /// printf text of CTAs that ended.
-    pub output: Vec<(u64, Vec<u8>)>,
+    /// printf text of CTAs that ended: launch, CTA.
+    pub output: Vec<(u32, u64, Vec<u8>)>,
+    /// Where the local memory of each slot's warp is.
+    pub(super) table: PointerTable,
+    /// CTAs that are to leave, and those that leave or come back; when the next thing happens to one of them.
+    pub(super) orders: VecDeque<Order>,
+    pub(super) moving: Vec<Moving>,
+    pub(super) movings: u16,
+    pub(super) state_at: u64,
+    /// What became of them, since somebody looked.
+    pub moves: Vec<Moved>,
+    /// Child tasks that were started.
+    #[serde(skip)]
+    pub spawned: Vec<Spawned>,
+    /// CTAs whose warps all wait, some of them for child tasks: launch, CTA.
+    pub waiting_parents: Vec<(u32, u64)>,
 }
 
 impl Sm {
@@ -208,6 +190,7 @@ impl Sm {
             starts: VecDeque::new(),
             retry: Vec::new(),
             next: u64::MAX,
+            launched: 0,
             touched: false,
             counts_bits: super::schedule::counts_bits(),
             horizon: 0,
@@ -220,6 +203,14 @@ impl Sm {
             sample_at: u64::MAX,
             sample_from: 0,
             output: Vec::new(),
+            table: PointerTable::new(config.sm.warps),
+            orders: VecDeque::new(),
+            moving: Vec::new(),
+            movings: 0,
+            state_at: u64::MAX,
+            moves: Vec::new(),
+            spawned: Vec::new(),
+            waiting_parents: Vec::new(),
         }
     }
 
@@ -255,23 +246,23 @@ impl Sm {
         &self.spec.trace_cell
     }
 
-    /// Prepares for a launch: counters at zero, first-level caches as the driver leaves them.
-    pub fn begin_launch(&mut self, code: &Code, code_base: u64, constant_base: u64, shared_split: u32) {
+    /// Prepares for launches: counters at zero, first-level caches as the driver leaves them.
+    pub fn begin_launch(&mut self, begin: &Begin) {
         // Warps of different sub-cores meet at barriers; else they only share what happens in the order of cycles, and the
         // CTA that comes when theirs has ended.
-        let meets = code.timings().iter().any(|t| t.kind == Kind::Barrier);
         self.lookahead =
-            if meets { u64::from(self.spec.latency.barrier.max(1)).min(self.gap) } else { self.gap };
+            if begin.meets { u64::from(self.spec.latency.barrier.max(1)).min(self.gap) } else { self.gap };
         self.counters = Counters::default();
         self.issued_by_class = [0; CLASSES];
-        self.stalls.reset(code.len());
-        self.subs.iter_mut().for_each(|sub| sub.begin_launch(code.classes()));
-        self.load_store.set_split(shared_split);
+        self.stalls.reset(begin.instructions);
+        self.subs.iter_mut().for_each(|sub| sub.begin_launch(begin.classes));
+        self.load_store.set_split(begin.shared_split);
         self.load_store.invalidate();
-        self.fetch.begin_launch(code_base);
+        self.launched = 0;
+        self.fetch.begin_launch();
         // Every launch has constants of its own at the same addresses.
         self.constants.invalidate();
-        self.constants.begin_launch(constant_base);
+        self.constants.begin_launch(begin.constant_base);
     }
 
     /// Tells the policies, where there are any, what runs.
@@ -376,8 +367,21 @@ impl Sm {
         (self.next != u64::MAX).then_some(Cycle(self.next))
     }
 
+    /// No CTA is here, nor on its way.
+    pub fn is_empty(&self) -> bool {
+        self.resident_warps == 0 && self.starts.is_empty() && self.moving.is_empty()
+    }
+
+    /// Forgets what the constant caches hold.
+    pub fn forget_constants(&mut self) {
+        self.constants.invalidate();
+    }
+
     pub fn is_idle(&self) -> bool {
-        self.resident_warps == 0 && self.inbox.is_empty() && self.starts.is_empty()
+        self.resident_warps == 0
+            && self.inbox.is_empty()
+            && self.starts.is_empty()
+            && self.state_at == u64::MAX
     }
 
     // --- the loop -----------------------------------------------------------------------------------------------
@@ -412,6 +416,9 @@ impl Sm {
                 self.answers(work, now);
                 if self.drain_at() <= now {
                     self.drain(now);
+                }
+                if self.state_at <= now {
+                    self.move_state(work, now);
                 }
                 while self.starts.front().is_some_and(|s| s.at.0 <= now) {
                     if let Some(start) = self.starts.pop_front() {
@@ -506,7 +513,12 @@ impl Sm {
     fn next_arrival(&self) -> u64 {
         let answer = self.inbox.front().map_or(u64::MAX, |r| r.at.0);
         let answer = self.starts.front().map_or(answer, |s| answer.min(s.at.0));
-        self.drain_at().min(answer)
+        self.drain_at().min(answer).min(self.state_at)
+    }
+
+    /// Something happens here then.
+    pub(super) fn wake_at(&mut self, at: u64) {
+        self.next = self.next.min(at);
     }
 
     /// The next cycle at which the trace cell stores records through the load-store unit.
@@ -542,6 +554,7 @@ impl Sm {
             owner: Owner::NOBODY.pack(),
             registers: 1,
             local_base: 0,
+            is_remapped: false,
         };
         self.load_store.issue(Cycle(now), &operation, &mut self.out, &mut self.counters);
         let room = self.load_store.room(s, Path::Global).0;
@@ -624,10 +637,11 @@ impl Sm {
                 RequestKind::Instruction => {
                     let mut lines = std::mem::take(&mut self.lines);
                     self.fetch.respond(&r, &mut lines);
-                    for (pc, _) in lines.drain(..) {
+                    let contexts = work.contexts.clone();
+                    for (line, _) in lines.drain(..) {
                         self.wake(work, now, |w| {
                             w.state == State::Pending(Stall::NoInstruction)
-                                && w.pc / LINE_INSTRUCTIONS == pc / LINE_INSTRUCTIONS
+                                && contexts[usize::from(w.context)].code.line_of(w.pc) == line
                         });
                     }
                     self.lines = lines;
@@ -653,6 +667,9 @@ impl Sm {
                         }
                     }
                     self.done = done;
+                    if !self.moving.is_empty() {
+                        self.state_answered(now);
+                    }
                     for (s, sub) in self.subs.iter_mut().enumerate() {
                         let room = self.load_store.room(s as u32, Path::Global);
                         if sub.is_closed(Class::Global) && room != Cycle::NEVER {
@@ -677,7 +694,9 @@ impl Sm {
     fn complete(&mut self, work: &mut Work<'_>, owner: u64, at: u64, now: u64) {
         let owner = Owner::unpack(owner);
         let n = owner.warp as usize;
-        let warp = &mut self.warps[n];
+        let Some(warp) = self.warps.get_mut(n) else {
+            return self.state_moved(owner, true, at, now);
+        };
         if warp.generation != owner.generation {
             return;
         }
@@ -688,6 +707,10 @@ impl Sm {
         match warp.state {
             State::Pending(Stall::LongScoreboard | Stall::ShortScoreboard) => self.plan(work, n, now),
             State::Draining if warp.loads == 0 => self.leave(work, n, at.max(now)),
+            State::Moving => {
+                let slot = usize::from(warp.cta);
+                self.check_drained(work, slot, now);
+            }
             _ => {}
         }
     }
@@ -697,6 +720,9 @@ impl Sm {
         let owner = Owner::unpack(d.owner);
         if owner == Owner::NOBODY {
             return;
+        }
+        if owner.is_state() {
+            return self.state_moved(owner, false, d.at.0, now);
         }
         let n = owner.warp as usize;
         let warp = &mut self.warps[n];
@@ -708,6 +734,9 @@ impl Sm {
             let until = d.at.0.max(now) + u64::from(self.spec.latency.membar);
             self.charge_until(n, Stall::Membar, until);
             self.plan(work, n, now);
+        } else if warp.state == State::Moving {
+            let slot = usize::from(warp.cta);
+            self.check_drained(work, slot, now);
         }
     }
 
@@ -725,14 +754,24 @@ impl Sm {
             self.log.token = warp.cta.into();
             match cta.resident.step_alone(warp.index as usize, time, now.0, &mut self.log) {
                 Ok(_) => {
+                    let children = cta.resident.take_requests();
+                    if !children.is_empty() {
+                        self.spawned.push(Spawned {
+                            launch: cta.context as u32,
+                            linear: cta.linear,
+                            cta: cta.resident.cta().index,
+                            pc: warp.pc,
+                            children,
+                        });
+                    }
                     let from = now.0 + u64::from(self.spec.latency.system);
                     self.charge_until(n, Stall::Misc, now.0);
                     self.go_on(work, n, from, Stall::Misc, now.0);
                     self.next = self.next.min(now.0);
                 }
                 Err(fault) => {
-                    let linear = cta.linear;
-                    self.failure = Some(Failure { at: now, linear, fault });
+                    let (launch, linear) = (cta.context as u32, cta.linear);
+                    self.failure = Some(Failure { at: now, launch, linear, fault });
                 }
             }
         }

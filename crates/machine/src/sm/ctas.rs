@@ -1,10 +1,11 @@
 //! CTAs of an SM: how they start, meet at barriers, and end.
 
-use super::core::{CtaSlot, Failure, Sm, Work};
+use super::core::{Failure, Sm};
 use super::policy::ThreadType;
 use super::sub_core::Bit;
 use super::warp::State;
-use crate::ports::{CtaEnd, CtaStart};
+use super::work::{CtaSlot, Work};
+use crate::ports::{CtaEnd, CtaStart, Left};
 use crate::stall::Stall;
 use crate::units::Cycle;
 use simt::resident::Resident;
@@ -13,25 +14,23 @@ use simt::special::Place;
 impl Sm {
     /// Puts a CTA in: its warps take slots and start one after the other.
     pub(super) fn start_cta(&mut self, work: &mut Work<'_>, start: &CtaStart, now: u64) {
+        if self.resident_warps == 0 {
+            self.load_store.set_split(start.split);
+        }
+        // What the launches before left in the first-level cache is not theirs.
+        let grid_id = work.contexts[start.launch as usize].grid_id;
+        if grid_id > self.launched {
+            self.launched = grid_id;
+            self.load_store.invalidate();
+        }
+        if start.is_restored {
+            return self.begin_restore(work, start, now);
+        }
         let contexts = work.contexts.clone();
         let context = start.launch as usize;
         let c = &contexts[context];
         let free = work.ctas.iter().position(|s| !s.is_used && s.context == context);
-        let slot = free.unwrap_or_else(|| {
-            work.ctas.push(CtaSlot {
-                resident: Resident::new(c.launch, c.memory),
-                context,
-                linear: 0,
-                alive: 0,
-                staying: 0,
-                blocked: 0,
-                phases: 0,
-                end: 0,
-                is_used: false,
-                warps: Vec::new(),
-            });
-            work.ctas.len() - 1
-        });
+        let slot = free.unwrap_or_else(|| work.put(Resident::new(&c.launch, c.memory), context));
         let warps = c.launch.warps();
         let mut slots = std::mem::take(&mut work.ctas[slot].warps);
         slots.clear();
@@ -52,7 +51,7 @@ impl Sm {
         cta.resident.start(start.linear, place);
         cta.linear = start.linear;
         (cta.alive, cta.staying) = (slots.len() as u32, slots.len() as u32);
-        (cta.blocked, cta.end, cta.is_used) = (0, 0, true);
+        (cta.blocked, cta.end, cta.is_used, cta.times) = (0, 0, true, 0);
         cta.phases = cta.resident.cta().ended_phases;
         if self.resident_warps == 0 {
             self.active_since = now.max(self.active_until);
@@ -67,6 +66,8 @@ impl Sm {
             let warp = &mut self.warps[n];
             warp.start(slot as u16, index as u16, context as u16, c.code.scoreboard, at);
             (warp.sub_core, warp.bit) = (s as u8, bit);
+            // Every warp slot of the machine has its own.
+            warp.local_base = c.local_base + c.local_stride * (self.first_slot + n as u64);
             if let (Some(policies), Some(number)) = (&mut self.policies, number) {
                 policies.add(s, bit.0.into(), number, ThreadType::Compute);
             }
@@ -80,7 +81,7 @@ impl Sm {
     }
 
     /// A bit of a sub-core for its newest warp.
-    fn bit_for(&mut self, s: usize, slot: u16) -> Bit {
+    pub(super) fn bit_for(&mut self, s: usize, slot: u16) -> Bit {
         let sub = &mut self.subs[s];
         if let Some(bit) = sub.add(slot) {
             return bit;
@@ -135,11 +136,14 @@ impl Sm {
         if cta.blocked < cta.alive || cta.phases != cta.resident.cta().ended_phases {
             return;
         }
-        // Nothing in the CTA can run: lanes that wait for others of their own warp are let go.
-        if cta.resident.unblock() {
+        // Nothing in the CTA can run: it waits for its child tasks, or lanes that wait for others of their own warp are let go.
+        if cta.resident.waits_for_children() {
+            self.waiting_parents.push((cta.context as u32, cta.linear));
+        } else if cta.resident.unblock() {
             self.wake_blocked(work, slot, now + 1, now);
         } else if let Some(fault) = cta.resident.deadlock() {
-            self.failure = Some(Failure { at: Cycle(now), linear: cta.linear, fault: Box::new(fault) });
+            let (launch, linear) = (cta.context as u32, cta.linear);
+            self.failure = Some(Failure { at: Cycle(now), launch, linear, fault: Box::new(fault) });
         }
     }
 
@@ -154,12 +158,24 @@ impl Sm {
         }
     }
 
-    fn wake_blocked(&mut self, work: &mut Work<'_>, slot: usize, at: u64, now: u64) {
+    /// A child task of a CTA has ended. Whether the CTA is here.
+    pub fn child_ended(&mut self, work: &mut Work<'_>, launch: u32, linear: u64, at: Cycle) -> bool {
+        let is_it = |c: &CtaSlot<'_>| c.is_used && c.context == launch as usize && c.linear == linear;
+        let Some(slot) = work.ctas.iter().position(is_it) else { return false };
+        if work.ctas[slot].resident.child_ended() {
+            self.wake_blocked(work, slot, at.0, at.0);
+            self.look_again(at.0);
+            self.wake_at(at.0);
+        }
+        true
+    }
+
+    pub(super) fn wake_blocked(&mut self, work: &mut Work<'_>, slot: usize, at: u64, now: u64) {
         self.touched = true;
         for k in 0..work.ctas[slot].warps.len() {
             let n = work.ctas[slot].warps[k] as usize;
             let warp = &mut self.warps[n];
-            if warp.state != State::Blocked {
+            if warp.state != State::Blocked || usize::from(warp.cta) != slot {
                 continue;
             }
             let cta = &mut work.ctas[slot];
@@ -206,6 +222,7 @@ impl Sm {
         }
         let warp = &mut self.warps[n];
         warp.state = State::Empty;
+        self.table.free(n);
         self.resident_warps -= 1;
         self.active_until = self.active_until.max(gone);
         if self.resident_warps == 0 {
@@ -220,7 +237,7 @@ impl Sm {
             self.counters.ctas += 1;
             let text = cta.resident.take_output();
             if !text.is_empty() {
-                self.output.push((cta.linear, text));
+                self.output.push((cta.context as u32, cta.linear, text));
             }
             cta.is_used = false;
             self.ends.push(CtaEnd {
@@ -228,7 +245,13 @@ impl Sm {
                 sm: self.id,
                 launch: cta.context as u32,
                 linear: cta.linear,
+                left: Left::Ended,
+                warp_instructions: cta.resident.executed(),
+                thread_instructions: cta.resident.thread_executed(),
             });
+        } else if !self.moving.is_empty() {
+            let slot = usize::from(self.warps[n].cta);
+            self.check_drained(work, slot, now);
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Issuing an instruction: it executes, its results get their cycles, and the warp's next instruction is planned.
 
 use super::code::{Class, Kind, Timing};
-use super::core::{Context, CtaSlot, Failure, Sm, Work};
+use super::constants::numbered;
+use super::core::{Failure, Sm};
 use super::fetch::Fetched;
 use super::load_store::{self, Issued, LoadStore, Operation, Outcome, Path};
 use super::sub_core::SubCore;
 use super::warp::{NO_LINE, Ready, State, WarpSlot};
 use super::watch::Counts;
+use super::work::{Context, CtaSlot, Work};
 use crate::counters::Counters;
 use crate::ports::Request;
 use crate::stall::Stall;
@@ -54,7 +56,10 @@ impl Sm {
             cta.resident.access(index, &mut self.access);
         }
         let offsets = match timing.kind {
-            Kind::Constant => Some(Offsets::of(cta, index, &context.image.code[pc as usize])),
+            Kind::Constant => {
+                let launch = u32::from(warp.context);
+                Some(Offsets::of(cta, index, &context.image.code[pc as usize], launch))
+            }
             _ => None,
         };
         self.log.token = warp.cta.into();
@@ -64,7 +69,8 @@ impl Sm {
         let stepped = match cta.resident.step(index, time, now, &mut self.log) {
             Ok(stepped) => stepped,
             Err(fault) => {
-                self.failure = Some(Failure { at: Cycle(now), linear: cta.linear, fault });
+                let (launch, linear) = (cta.context as u32, cta.linear);
+                self.failure = Some(Failure { at: Cycle(now), launch, linear, fault });
                 return;
             }
         };
@@ -191,12 +197,7 @@ impl Sm {
         let context = &work.contexts[usize::from(warp.context)];
         let conflicts = self.counters.bank_conflicts;
         let before = Counts::of(&self.counters);
-        let mut way = Way {
-            load_store: &mut self.load_store,
-            access: &self.access,
-            out: &mut self.out,
-            first_slot: self.first_slot,
-        };
+        let mut way = Way { load_store: &mut self.load_store, access: &self.access, out: &mut self.out };
         way.send(&mut self.subs[s], warp, n, context, timing, &mut self.counters, now);
         if let Some(watcher) = &mut self.watcher {
             let (_, reads) = context.code.places(timing);
@@ -224,8 +225,6 @@ pub(super) struct Way<'a> {
     pub load_store: &'a mut LoadStore,
     pub access: &'a Access,
     pub out: &'a mut Vec<Request>,
-    /// The number of the SM's first warp slot among those of all SMs.
-    pub first_slot: u64,
 }
 
 impl Way<'_> {
@@ -259,8 +258,8 @@ impl Way<'_> {
             warp: n as u32,
             owner: warp.owner(n, results, timing.producer).pack(),
             registers: timing.words.into(),
-            // Every warp slot of the machine has its own.
-            local_base: context.local_base + context.local_stride * (self.first_slot + n as u64),
+            local_base: warp.local_base,
+            is_remapped: warp.is_remapped,
         };
         let path = operation.path();
         let Issued { operands_read, left, result } =
@@ -296,13 +295,13 @@ pub(super) struct Offsets {
 }
 
 impl Offsets {
-    pub fn of(cta: &CtaSlot<'_>, index: usize, inst: &Inst) -> Offsets {
+    pub fn of(cta: &CtaSlot<'_>, index: usize, inst: &Inst, launch: u32) -> Offsets {
         let offset = inst.offset() as u32;
         let mut o = Offsets::default();
         let r = match inst.src[0].operand {
             Operand::Reg(r) if !r.is_zero() => r,
             _ => {
-                (o.list[0], o.len) = (offset, 1);
+                (o.list[0], o.len) = (numbered(offset, launch), 1);
                 return o;
             }
         };
@@ -311,6 +310,7 @@ impl Offsets {
             let lane = rest.trailing_zeros();
             rest &= rest - 1;
             let place = cta.resident.warp(index).register(r.0, lane).wrapping_add(offset);
+            let place = numbered(place, launch);
             if !o.list[..o.len].contains(&place) {
                 o.list[o.len] = place;
                 o.len += 1;

@@ -1,7 +1,8 @@
 //! What a turn of an SM will need, asked of the host's caches before it begins: the SMs had their turns in between.
 
-use super::core::{Sm, Work};
+use super::core::Sm;
 use super::warp::{Owner, Place};
+use super::work::Work;
 use crate::ports::RequestKind;
 use crate::units::Cycle;
 use simt::prefetch::{HOST_LINE, prefetch, prefetch_all};

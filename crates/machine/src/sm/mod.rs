@@ -13,6 +13,7 @@ mod look_ahead;
 mod outgoing;
 mod plan;
 pub mod policy;
+pub mod preemption;
 mod quick;
 mod schedule;
 mod spec;
@@ -22,6 +23,8 @@ pub mod trace_cell;
 mod waits;
 mod warp;
 pub mod watch;
+mod work;
 
-pub use core::{Context, Failure, Sm, Work};
+pub use core::{Failure, Sm};
 pub use spec::{Latency, Pipe, Policy, Spec};
+pub use work::{Begin, Context, CtaSlot, Work};

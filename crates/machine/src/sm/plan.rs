@@ -2,12 +2,13 @@
 
 use super::code::{Code, NO_CONSTANT, Producer};
 use super::constants::Constants;
-use super::core::{LINE_INSTRUCTIONS, Sm, Work};
+use super::core::{LINE_INSTRUCTIONS, Sm};
 use super::fetch::{Fetch, Fetched};
 use super::sub_core::SubCore;
 use super::waits::FOR_READERS;
 use super::warp::{State, UNKNOWN, WarpSlot};
 use super::watch::{Watch, with_watch};
+use super::work::Work;
 use crate::counters::Counters;
 use crate::ports::Request;
 use crate::stall::{Stall, StallTable};
@@ -51,7 +52,8 @@ impl<W: Watch> Supply<'_, W> {
         let mut since = warp.since;
         let line = warp.pc / LINE_INSTRUCTIONS;
         if line != warp.line {
-            let Some(ready) = self.fetch.own(sub.number, warp.pc, self.counters) else {
+            let Some(ready) = self.fetch.own(sub.number, code.first_line + u64::from(line), self.counters)
+            else {
                 return Planned::NoCode;
             };
             let at = ready.0.max(now);
@@ -149,7 +151,8 @@ impl<W: Watch> Supply<'_, W> {
                 Planned::NoCode => {
                     let line = warp.pc / LINE_INSTRUCTIONS;
                     let sequential = line == warp.line.wrapping_add(1);
-                    match self.fetch.miss(Cycle(now), sub.number, warp.pc, sequential, out, self.counters) {
+                    let place = code.line_of(warp.pc);
+                    match self.fetch.miss(Cycle(now), sub.number, place, sequential, out, self.counters) {
                         Fetched::At(at) => {
                             if at.0 > warp.since {
                                 self.stalls.charge(pc, Stall::NoInstruction, at.0 - warp.since);

@@ -2,7 +2,7 @@
 //! does, for whole warps that nobody watches and no policy holds. All sub-cores have come to the cycle.
 
 use super::code::{Kind, Timing};
-use super::core::{CtaSlot, Failure, Work};
+use super::core::Failure;
 use super::fetch::Fetched;
 use super::issue::{Offsets, Way};
 use super::load_store::LoadStore;
@@ -11,6 +11,7 @@ use super::plan::Supply;
 use super::sub_core::SubCore;
 use super::warp::{Ready, State, WarpSlot};
 use super::watch::Watch;
+use super::work::{CtaSlot, Work};
 use crate::ports::Request;
 use crate::stall::Stall;
 use crate::units::Cycle;
@@ -28,7 +29,6 @@ pub(super) struct Shared<'a> {
     pub failure: &'a mut Option<Failure>,
     pub issued: &'a mut u64,
     pub clock_mhz: u64,
-    pub first_slot: u64,
 }
 
 /// How issuing ended.
@@ -81,7 +81,7 @@ impl Shared<'_> {
         }
         sub.take(warp.bit, timing.class);
         warp.issued = now;
-        let offsets = self.look(cta, index, timing, pc, context.image);
+        let offsets = self.look(cta, index, timing, pc, &context.image);
         self.log.token = warp.cta.into();
         let nanoseconds = if timing.reads_time { now * 1000 / self.clock_mhz } else { 0 };
         let stepped = match cta.resident.step(index, Time { clock: now, nanoseconds }, now, self.log) {
@@ -93,7 +93,8 @@ impl Shared<'_> {
             }
             Ok(stepped) => stepped,
             Err(fault) => {
-                *self.failure = Some(Failure { at: Cycle(now), linear: cta.linear, fault });
+                let (launch, linear) = (cta.context as u32, cta.linear);
+                *self.failure = Some(Failure { at: Cycle(now), launch, linear, fault });
                 return Ended::Failed;
             }
         };
@@ -127,7 +128,7 @@ impl Shared<'_> {
             }
             _ => {
                 let (load_store, out) = (&mut *self.load_store, &mut *self.out);
-                let mut way = Way { load_store, access: self.access, out, first_slot: self.first_slot };
+                let mut way = Way { load_store, access: self.access, out };
                 way.send(sub, warp, n.into(), context, timing, supply.counters, now);
             }
         }
@@ -151,7 +152,10 @@ impl Shared<'_> {
     ) -> Option<Offsets> {
         match timing.kind {
             Kind::Special => {}
-            Kind::Constant => return Some(Offsets::of(cta, index, &image.code[pc as usize])),
+            Kind::Constant => {
+                let launch = cta.context as u32;
+                return Some(Offsets::of(cta, index, &image.code[pc as usize], launch));
+            }
             Kind::Shuffle => {
                 // Registers of other lanes: the data path of memory without an address.
                 (self.access.mask, self.access.size) = (cta.resident.mask(index), 4);

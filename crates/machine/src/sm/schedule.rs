@@ -4,12 +4,13 @@
 //! touches nothing but its own state; in front of any other it waits until all sub-cores have come to that cycle.
 
 use super::code::{Class, Kind};
-use super::core::{Sm, Turn, Work};
+use super::core::{Sm, Turn};
 use super::plan::{Planned, Supply};
 use super::quick::{self, Ended, Shared};
 use super::waits::FOR_READERS;
 use super::warp::{State, WarpSlot};
 use super::watch::{Watch, with_watch};
+use super::work::Work;
 use crate::stall::Stall;
 
 /// A warp that issues next, and the warps that could.
@@ -182,7 +183,6 @@ impl Sm {
                             failure: &mut self.failure,
                             issued: &mut self.issued_by_class[timing.class as usize],
                             clock_mhz: self.clock_mhz,
-                            first_slot: self.first_slot,
                         };
                         let ended = shared.issue(work, &mut supply, sub, warp, n, now);
                         if ended == Ended::Moved {

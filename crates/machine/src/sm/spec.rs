@@ -163,6 +163,8 @@ spec! {
             load_store: super::load_store::Spec,
             /// Trace cell: samples warps and sends records to memory, when the host asks for it.
             trace_cell: super::trace_cell::Spec,
+            /// Suspending and restoring CTAs: what it takes beside the traffic.
+            preemption: super::preemption::Spec,
         }
     }
 }

@@ -283,6 +283,23 @@ impl SubCore {
         self.next = self.next.min(self.wheel.put(bit.0.into(), at, now));
     }
 
+    /// The warp neither waits for a cycle nor for a pipe any more.
+    pub fn forget(&mut self, bit: Bit) {
+        let keep = !(1u64 << bit.0);
+        for (n, set) in self.wheel.slots.iter_mut().enumerate() {
+            *set &= keep;
+            if *set == 0 {
+                self.wheel.occupied &= !(1 << n);
+            }
+        }
+        for (c, set) in self.want.iter_mut().enumerate() {
+            *set &= keep;
+            if *set == 0 && c < CLASSES {
+                self.wanted &= !(1 << c);
+            }
+        }
+    }
+
     /// The warp need not be looked at in that cycle any more.
     pub fn unwait(&mut self, bit: Bit, at: u64) {
         let slot = at % SLOTS;

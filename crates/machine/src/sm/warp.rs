@@ -49,6 +49,8 @@ pub enum State {
     Retry,
     /// Has ended; loads or stores are still under way.
     Draining,
+    /// Its CTA leaves the SM, or comes back.
+    Moving,
 }
 
 /// A warp slot. What every issue looks at comes first and is one line of the host's cache.
@@ -84,6 +86,9 @@ pub struct WarpSlot {
     pub stores: u32,
     /// When its last store has left the load-store unit.
     pub stores_left: u64,
+    /// Where its local memory begins, and whether that is in global memory since it was suspended.
+    pub local_base: u64,
+    pub is_remapped: bool,
     /// The scoreboard: predicates, uniform registers, registers.
     pub places: Vec<Place>,
 }
@@ -121,6 +126,8 @@ impl WarpSlot {
             loads: 0,
             stores: 0,
             stores_left: 0,
+            local_base: 0,
+            is_remapped: false,
             class: Class::Misc,
             places: Vec::new(),
         }
@@ -177,6 +184,7 @@ impl WarpSlot {
         self.ahead = 0;
         (self.issued, self.since) = (at.saturating_sub(1), at);
         (self.loads, self.stores, self.stores_left) = (0, 0, 0);
+        self.is_remapped = false;
         self.places.clear();
         self.places.resize(places, Place::default());
     }
@@ -197,6 +205,29 @@ impl Owner {
     /// Nobody waits: the operation is not a warp's.
     pub const NOBODY: Owner =
         Owner { warp: u16::MAX, generation: 0, first: 0, places: 0, producer: Producer::Fixed };
+
+    /// Slot that stands for the state of a CTA that moves.
+    const STATE: u16 = u16::MAX - 1;
+
+    /// A piece of the state of a CTA that moves.
+    pub fn state(id: u16, piece: u32) -> Owner {
+        Owner {
+            warp: Owner::STATE,
+            generation: id,
+            first: piece as u16,
+            places: (piece >> 16) as u8,
+            producer: Producer::Fixed,
+        }
+    }
+
+    pub fn is_state(self) -> bool {
+        self.warp == Owner::STATE
+    }
+
+    /// Whose piece it is, and which.
+    pub fn piece(self) -> (u16, u32) {
+        (self.generation, u32::from(self.first) | u32::from(self.places) << 16)
+    }
 
     #[inline(always)]
     pub fn pack(self) -> u64 {

@@ -14,6 +14,12 @@ fn system_function(name: &str) -> Option<Syscall> {
         "malloc" => Syscall::Malloc,
         "free" => Syscall::Free,
         "__assertfail" => Syscall::AssertFail,
+        // What `kernel<<<...>>>` in device code becomes.
+        "__cudaCDP2GetParameterBufferV2" | "cudaGetParameterBufferV2" => Syscall::ParameterBuffer,
+        "__cudaCDP2LaunchDeviceV2" | "cudaLaunchDeviceV2" => Syscall::LaunchDevice,
+        // CUDA has no wait for child tasks any more, and no queues.
+        "__warploom_wait_children" => Syscall::WaitChildren,
+        "__warploom_queue_push" => Syscall::QueuePush,
         _ => return None,
     })
 }
@@ -124,11 +130,32 @@ impl<'t, 'a> FnLower<'_, 't, 'a> {
             Syscall::Vprintf => &[Type::B64, Type::B64],
             Syscall::Malloc | Syscall::Free => &[Type::B64],
             Syscall::AssertFail => &[Type::B64, Type::B64, Type::B32, Type::B64, Type::B64],
+            Syscall::ParameterBuffer => return self.launch_arguments(inst, &args),
+            Syscall::LaunchDevice | Syscall::QueuePush => &[Type::B64, Type::B64],
+            Syscall::WaitChildren => &[],
         };
         if types.len() != args.len() {
             return self.fail(inst.span, format!("this system function takes {} arguments", types.len()));
         }
         Ok(args.into_iter().zip(types).map(|(v, &ty)| self.resize(v, ty, false)).collect())
+    }
+
+    /// A kernel, the three sizes of grid and block, and bytes of shared memory, packed into four values.
+    fn launch_arguments(&mut self, inst: &Instruction<'a>, args: &[Value]) -> Result<Vec<Value>> {
+        let &[kernel, gx, gy, gz, bx, by, bz, shared] = args else {
+            return self.fail(
+                inst.span,
+                "the kernel, two structs of three 32-bit sizes and the bytes of shared memory are its arguments",
+            );
+        };
+        let most = self.b.iconst(Type::B32, 0xffff);
+        let [by, bz] = [by, bz].map(|v| self.b.ins(Op::Min { signed: false }, &[v, most], Type::B32));
+        let sixteen = self.b.iconst(Type::B32, 16);
+        let bz = self.b.ins(Op::Shl, &[bz, sixteen], Type::B32);
+        let byz = self.b.ins(Op::Or, &[by, bz], Type::B32);
+        let kernel = self.resize(kernel, Type::B64, false);
+        let mut pack = |low, high| self.b.ins(Op::Concat, &[low, high], Type::B64);
+        Ok(vec![kernel, pack(gx, gy), pack(gz, bx), pack(byz, shared)])
     }
 
     fn prototype(&mut self, target: Name<'a>, prototype: Option<Name<'a>>) -> Result<Signature<'t, 'a>> {

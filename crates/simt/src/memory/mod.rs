@@ -230,6 +230,12 @@ impl Memory {
         if inside { Ok(()) } else { Err(MemoryError::OutOfBounds(address, len)) }
     }
 
+    /// Host address of bytes that lie in one allocation, for who keeps them to itself.
+    pub(crate) fn host_bytes(&self, address: u64, len: u64) -> Result<*mut u8, MemoryError> {
+        self.check(address, len)?;
+        Ok(self.host(address))
+    }
+
     /// Copies to the host.
     pub fn read(&self, address: u64, to: &mut [u8]) -> Result<(), MemoryError> {
         self.check(address, to.len() as u64)?;

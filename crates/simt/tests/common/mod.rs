@@ -281,6 +281,7 @@ impl Case {
     ) -> (Vec<u8>, Result<(), String>) {
         let kernel = program.kernel("main", level).expect("kernel");
         let launch = Launch::new(program, kernel, &self.shape, params, memory).expect("launch");
+        let launch = std::sync::Arc::new(launch);
         let mut sms: Vec<Sm> = (0..SMS)
             .map(|_| Sm { log: Log::new(), residents: Vec::new(), text: Vec::new(), waiting: Vec::new() })
             .collect();

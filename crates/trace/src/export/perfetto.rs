@@ -110,6 +110,67 @@ pub fn trace(p: &Profile) -> Vec<u8> {
     t.out.finish()
 }
 
+/// Something that lasted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Slice {
+    pub name: String,
+    pub from: u64,
+    pub until: u64,
+    /// Names and values of what else there is to say.
+    pub notes: Vec<(&'static str, String)>,
+}
+
+/// Several launches on one machine: when each ran, and which CTAs left SMs and came back.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Tasks {
+    pub machine: String,
+    pub launches: Vec<Slice>,
+    /// By SM.
+    pub moves: Vec<(u16, Slice)>,
+}
+
+/// The trace of several launches.
+pub fn tasks(all: &Tasks) -> Vec<u8> {
+    let mut t = Trace { out: Message::default(), tracks: 0 };
+    let root = t.track(&format!("tasks on {} (1 ns = 1 cycle)", all.machine), 0, None);
+    let group = t.track("launches", root, None);
+    slices(&mut t, group, "launch", all.launches.iter());
+    let mut sms: Vec<u16> = all.moves.iter().map(|(sm, _)| *sm).collect();
+    sms.sort_unstable();
+    sms.dedup();
+    for sm in sms {
+        let group = t.track(&format!("SM {sm}"), root, None);
+        let own = all.moves.iter().filter(|(n, _)| *n == sm).map(|(_, slice)| slice);
+        slices(&mut t, group, "CTAs that leave and come back", own);
+    }
+    t.out.finish()
+}
+
+/// Slices on as many tracks as overlap at a time.
+fn slices<'a>(t: &mut Trace, parent: u64, name: &str, all: impl Iterator<Item = &'a Slice>) {
+    let mut all: Vec<&Slice> = all.collect();
+    all.sort_by_key(|s| (s.from, s.until));
+    let mut tracks: Vec<(u64, u64)> = Vec::new();
+    for slice in all {
+        let free = tracks.iter().position(|&(_, until)| until <= slice.from);
+        let n = free.unwrap_or_else(|| {
+            tracks.push((t.track(name, parent, None), 0));
+            tracks.len() - 1
+        });
+        let track = tracks[n].0;
+        tracks[n].1 = slice.until;
+        t.event(slice.from, track, BEGIN, |e| {
+            let e = e.text(field::EVENT_NAME, &slice.name);
+            slice.notes.iter().fold(e, |e, (name, text)| {
+                let note = Message::default();
+                let note = note.text(field::ANNOTATION_NAME, name).text(field::ANNOTATION_TEXT, text);
+                e.message(field::EVENT_ANNOTATION, note)
+            })
+        });
+        t.event(slice.until, track, END, |e| e);
+    }
+}
+
 /// The warps of the SMs that were watched closely: a slice for each CTA's stay, and in it one for each state.
 fn warps(t: &mut Trace, p: &Profile, root: u64) {
     let mut spans = p.spans.clone();

@@ -19,6 +19,14 @@ use serde::{Deserialize, Serialize};
 
 /// Bytes of a constant bank, as a shift.
 const BANK_SHIFT: u32 = 16;
+/// Bytes between the banks of two launches that run at once, as a shift.
+pub const LAUNCH_SHIFT: u32 = BANK_SHIFT + 8;
+
+/// A place in a bank of the launch of that number, of those that run at once.
+pub fn numbered(offset: u32, launch: u32) -> u32 {
+    offset & ((1 << BANK_SHIFT) - 1) | launch << BANK_SHIFT
+}
+
 /// Places that the lanes of a load can read.
 const PLACES: usize = 32;
 
@@ -100,8 +108,8 @@ impl Constants {
     /// Number of the line with a place of a bank.
     #[inline(always)]
     fn line(&self, bank: u8, offset: u32) -> u64 {
-        let offset = u64::from(offset) & ((1 << BANK_SHIFT) - 1);
-        (self.base + (u64::from(bank) << BANK_SHIFT) + offset) >> self.shift
+        let (launch, offset) = (u64::from(offset >> BANK_SHIFT), u64::from(offset) & ((1 << BANK_SHIFT) - 1));
+        (self.base + (launch << LAUNCH_SHIFT) + (u64::from(bank) << BANK_SHIFT) + offset) >> self.shift
     }
 
     /// When a constant operand is there, if the sub-core's own cache has it.

@@ -17,8 +17,6 @@ use crate::server::Line;
 use crate::units::{Cycle, LINE, SmId, Token};
 use serde::{Deserialize, Serialize};
 
-/// Bytes of an instruction.
-const INSTRUCTION: u64 = 16;
 /// All sectors of a line.
 const WHOLE: u8 = 0xf;
 
@@ -52,8 +50,6 @@ struct Flight {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Fetch {
     sm: SmId,
-    /// Number of the line with the first instruction.
-    base: u64,
     fronts: Vec<Front>,
     l1: Tags,
     /// From the SM's cache to the sub-cores.
@@ -77,7 +73,6 @@ impl Fetch {
         };
         Fetch {
             sm,
-            base: 0,
             fronts: vec![front; sub_cores as usize],
             l1: Tags::new(spec.l1_bytes / LINE as u32, spec.l1_ways),
             port: Line::default(),
@@ -90,9 +85,8 @@ impl Fetch {
         }
     }
 
-    /// Code at `code_base` runs from now on. Lines of other code stay until they are replaced.
-    pub fn begin_launch(&mut self, code_base: u64) {
-        self.base = code_base / LINE;
+    /// Other code runs from now on. Lines of what ran before stay until they are replaced.
+    pub fn begin_launch(&mut self) {
         for front in &mut self.fronts {
             front.next = u64::MAX;
             front.asked = 0;
@@ -105,11 +99,10 @@ impl Fetch {
         self.fronts.iter_mut().for_each(|f| f.l0.clear());
     }
 
-    /// When the line of the instruction at `pc` (counted in instructions) is there, if the sub-core's own cache has it.
-    /// Asked for when a warp enters a line.
+    /// When a line of code, by its number in memory, is there, if the sub-core's own cache has it. Asked for when a warp
+    /// enters it.
     #[inline]
-    pub fn own(&mut self, sub_core: u32, pc: u32, counters: &mut Counters) -> Option<Cycle> {
-        let line = self.base + u64::from(pc) * INSTRUCTION / LINE;
+    pub fn own(&mut self, sub_core: u32, line: u64, counters: &mut Counters) -> Option<Cycle> {
         let ready = self.fronts[sub_core as usize].l0.find(line)?;
         counters.icache_requests += 1;
         Some(ready)
@@ -122,12 +115,11 @@ impl Fetch {
         &mut self,
         now: Cycle,
         sub_core: u32,
-        pc: u32,
+        line: u64,
         sequential: bool,
         out: &mut Vec<Request>,
         counters: &mut Counters,
     ) -> Fetched {
-        let line = self.base + u64::from(pc) * INSTRUCTION / LINE;
         counters.icache_misses += 1;
         let fetched = match self.l1.find(line) {
             Some(ready) => {
@@ -191,8 +183,8 @@ impl Fetch {
         });
     }
 
-    /// A line came. Warps that wait for it may ask again: `ready` names its first instruction and when it is there.
-    pub fn respond(&mut self, r: &Response, ready: &mut Vec<(u32, Cycle)>) {
+    /// A line came. Warps that wait for it may ask again: `ready` names it and when it is there.
+    pub fn respond(&mut self, r: &Response, ready: &mut Vec<(u64, Cycle)>) {
         let line = r.line / LINE;
         let Some(n) = self.flights.iter().position(|f| f.line == line) else { return };
         let flight = self.flights.swap_remove(n);
@@ -208,8 +200,6 @@ impl Fetch {
                 front.ready = at + self.l1_interval;
             }
         }
-        if let Ok(pc) = u32::try_from(line.wrapping_sub(self.base).wrapping_mul(LINE / INSTRUCTION)) {
-            ready.push((pc, at));
-        }
+        ready.push((line, at));
     }
 }

@@ -13,9 +13,10 @@ fn ask(
     out: &mut Vec<Request>,
     counters: &mut Counters,
 ) -> Fetched {
-    match fetch.own(sub_core, pc, counters) {
+    let line = 0x1000 / LINE + u64::from(pc) / 8;
+    match fetch.own(sub_core, line, counters) {
         Some(ready) => Fetched::At(now.later(ready)),
-        None => fetch.miss(now, sub_core, pc, sequential, out, counters),
+        None => fetch.miss(now, sub_core, line, sequential, out, counters),
     }
 }
 
@@ -35,7 +36,7 @@ impl Bench {
     fn new(latency: u64) -> Bench {
         let spec = Config::preset("h200").expect("a preset").sm.fetch;
         let mut fetch = Fetch::new(&spec, SmId(0), 4);
-        fetch.begin_launch(0x1000);
+        fetch.begin_launch();
         Bench {
             fetch,
             now: 0,

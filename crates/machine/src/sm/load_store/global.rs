@@ -31,7 +31,7 @@ impl LoadStore {
         if a.global != 0 {
             pieces.global(a, a.global);
         }
-        let locals = pieces.list().len();
+        let locals = if op.is_remapped { usize::MAX } else { pieces.list().len() };
         if a.local != 0 {
             pieces.local(a, a.local, op.local_base);
         }

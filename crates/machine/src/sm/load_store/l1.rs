@@ -75,6 +75,12 @@ impl Slot {
         self.clear(VALID, sectors);
     }
 
+    /// What is here is of no use to anybody.
+    pub fn discard(&mut self) {
+        self.clear(VALID, 15);
+        self.clear(DIRTY, 15);
+    }
+
     /// A store to the line finds it.
     #[inline(always)]
     pub fn is_known(&self) -> bool {

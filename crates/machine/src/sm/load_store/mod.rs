@@ -68,6 +68,8 @@ pub struct Operation<'a> {
     pub registers: u32,
     /// Where the warp's local memory begins; a multiple of a line.
     pub local_base: u64,
+    /// That is in global memory, and written through as such.
+    pub is_remapped: bool,
 }
 
 impl Operation<'_> {
@@ -203,6 +205,15 @@ impl LoadStore {
     /// Forgets cached lines. Local memory that is not written back yet stays.
     pub fn invalidate(&mut self) {
         self.cache.invalidate();
+    }
+
+    /// Local memory from here on is of no use any more: it need not be written back.
+    pub fn discard(&mut self, from: u64, bytes: u64) {
+        for line in (from..from + bytes).step_by(LINE as usize) {
+            if let Some(at) = self.cache.find(line) {
+                self.cache.slot(at).discard();
+            }
+        }
     }
 
     /// When the sub-core's queue has room for another access of this kind. [`Cycle::NEVER`]: not before an answer

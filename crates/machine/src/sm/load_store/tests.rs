@@ -38,7 +38,8 @@ fn op(kind: Kind, access: &Access, owner: u64) -> Operation<'_> {
     let registers = access.size.div_ceil(4);
     let warp = owner as u32 % 64;
     let cache = Cache::Default;
-    Operation { kind, access, cache, sub_core: warp % 4, warp, owner, registers, local_base: 1 << 40 }
+    let (sub_core, local_base) = (warp % 4, 1 << 40);
+    Operation { kind, access, cache, sub_core, warp, owner, registers, local_base, is_remapped: false }
 }
 
 /// The unit with a memory that answers after a fixed time, in order.

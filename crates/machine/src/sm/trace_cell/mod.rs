@@ -156,10 +156,15 @@ impl TraceCell {
         let scheduler = self.scheduler(slot.into());
         self.present[scheduler] += u64::from(is_wanted);
         let (next, number) = match (is_wanted, s.event) {
-            (false, _) => (u64::MAX, 0),
+            (false, _) => (u64::MAX, self.slots[slot as usize].number),
             // All intervals are wanted: a moment may turn out to lie in any.
-            (true, Some(_)) => (0, 0),
-            (true, None) => self.moment_after(at.max(self.window.0)),
+            (true, Some(_)) => (0, self.slots[slot as usize].number),
+            (true, None) => {
+                let (_, number) = self.moment_after(at.max(self.window.0));
+                // The stores of the warp before may still be leaving: until then the slot is its.
+                let number = number.max(self.slots[slot as usize].number);
+                (self.base + number * self.period, number)
+            }
         };
         self.next[slot as usize % SLOTS] = next;
         let slot = &mut self.slots[slot as usize];
@@ -483,8 +488,12 @@ impl TraceCell {
                 (self.first_moment..).zip(&self.moments[..now]).skip(first).take_while(|(_, m)| **m < i.until)
             {
                 let s = &mut self.slots[i.slot as usize];
+                if number < s.number {
+                    continue;
+                }
                 s.number = number;
                 s.put(Cell { stalls: i.cell.stalls | holds(i.missing, m), ..i.cell }, 1);
+                s.number += 1;
                 self.waiting_runs += 1;
             }
         }

@@ -82,6 +82,25 @@ fn records_count_what_came_before_them() {
 }
 
 #[test]
+fn a_slot_belongs_to_its_old_warp_until_that_is_gone() {
+    for event in [None, Some(Event::Barrier)] {
+        let period = if event.is_some() { 1 } else { 10 };
+        let mut c = cell(&Settings { event, period, ..settings() });
+        c.start(0, 0, 0, 1, 1000);
+        // Its stores leave late; another warp comes meanwhile.
+        tell(&mut c, 0, 1, 1000, 1040);
+        c.leave(0);
+        c.start(0, 1, 9, 1, 1012);
+        tell(&mut c, 0, 2, 1012, 1060);
+        if event.is_some() {
+            (0..6).for_each(|n| c.happens(1, Kind::Barrier, 1000 + 10 * n));
+        }
+        let found: Vec<(u64, u32)> = records(&mut c).iter().map(|r| (r.cycle, r.instruction())).collect();
+        assert_eq!(found, [(1000, 1), (1010, 1), (1020, 1), (1030, 1), (1040, 2), (1050, 2)]);
+    }
+}
+
+#[test]
 fn filters_leave_out() {
     let mut only = settings();
     only.only([2, 40]);

@@ -1,0 +1,171 @@
+//! Streams on the timed machine: each a push buffer.
+
+use super::{Preempting, StateBuffer, Step, Streams, Synchronized, Timeline};
+use crate::launch::{LaunchError, LaunchOptions, LaunchStats};
+use crate::timing::Timing;
+use machine::Report;
+use machine::command::Task;
+use machine::compute_scheduler::tmd;
+use machine::distribution::Occupancy;
+use machine::ppu::RunOptions;
+use machine::report::Shape;
+use machine::tasks::{Batch, BatchLaunch, Step as MachineStep, What};
+use simt::{Launch, MemoryError};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// The smallest buffer for suspended CTAs that makes sense.
+const SMALLEST: u64 = 1 << 20;
+
+impl Streams<'_> {
+    pub(super) fn run_timed(
+        &self,
+        options: &LaunchOptions<'_>,
+        timing: &Timing<'_>,
+        preempting: &Preempting,
+    ) -> Result<Synchronized, LaunchError> {
+        let memory = self.device.memory();
+        let records = (self.launches.len() as u64 * tmd::BYTES).next_multiple_of(1 << 12);
+        // Task metadata, and behind it room for CTAs that are suspended.
+        let mut room = preempting.buffer_bytes.max(SMALLEST);
+        let start = loop {
+            match memory.alloc_top(records + room) {
+                Ok(start) => break start,
+                Err(_) if room > SMALLEST => room /= 2,
+                Err(e) => return Err(LaunchError::Engine(format!("no room for tasks: {e}"))),
+            }
+        };
+        let outcome = self.run_batch(options, timing, preempting, start, records, room);
+        let freed = memory.free(start);
+        let done = outcome?;
+        freed.map_err(|e: MemoryError| LaunchError::Engine(e.to_string()))?;
+        Ok(done)
+    }
+
+    fn run_batch(
+        &self,
+        options: &LaunchOptions<'_>,
+        timing: &Timing<'_>,
+        preempting: &Preempting,
+        start: u64,
+        records: u64,
+        room: u64,
+    ) -> Result<Synchronized, LaunchError> {
+        let level = options.vectors.unwrap_or_else(simt::Isa::best);
+        let mut launches = Vec::new();
+        for (n, asked) in self.launches.iter().enumerate() {
+            let engine = |e: simt::LaunchError| LaunchError::Engine(format!("kernel {}: {e}", asked.entry));
+            let program = asked.module.program();
+            let kernel = program
+                .kernel(&asked.entry, level)
+                .ok_or_else(|| engine(simt::LaunchError::NoEntry(asked.entry.clone())))?;
+            let mut launch = Launch::new(program, kernel, &asked.shape, &asked.params, self.device.memory())
+                .map_err(engine)?;
+            launch.queue = asked.queue.map(|q| q.address);
+            launches.push(BatchLaunch {
+                launch: Arc::new(launch),
+                priority: asked.priority,
+                at_head: asked.insertion.at_head,
+                tmd: start + n as u64 * tmd::BYTES,
+            });
+        }
+        let step = |&(stream, at, ref what): &(usize, u64, Step)| MachineStep {
+            stream,
+            at,
+            what: match what {
+                Step::Launch(n) => What::Launch(*n),
+                Step::Transfer(n) => What::Transfer(*n),
+                Step::Record(event) => What::Record(event.0),
+                Step::Wait(event) => What::Wait(event.0),
+            },
+        };
+        let batch = Batch {
+            streams: self.priorities.clone(),
+            launches,
+            transfers: self.transfers.clone(),
+            steps: self.steps.iter().map(step).collect(),
+            mode: preempting.mode,
+            time_slice: preempting.time_slice,
+            stops: preempting.stops.clone(),
+        };
+        let all = || std::thread::available_parallelism().map_or(1, usize::from);
+        let counter = AtomicU64::new(0);
+        let done = options.done.unwrap_or(&counter);
+        let run = RunOptions {
+            threads: if options.threads == 0 { all() } else { options.threads },
+            max_instructions: options.max_instructions,
+            cancel: options.cancel,
+            cycles_done: timing.cycles,
+            ctas_done: Some(done),
+            print: options.print,
+            ..RunOptions::default()
+        };
+        let mut own_machine = self.device.machine();
+        let mut ppu = own_machine.ppu(timing.config);
+        if timing.cold {
+            ppu.flush();
+        }
+        let mut buffer = StateBuffer::new(start + records, room);
+        match ppu.run(&batch, &mut buffer, self.device.memory(), &run) {
+            Ok(timed) => {
+                own_machine.keep(ppu);
+                // What is counted is that of a launch where there is only one.
+                let report = batch.launches.first().filter(|_| batch.launches.len() == 1).map(|own| {
+                    let launch = &own.launch;
+                    let shape = Shape {
+                        ctas: launch.ctas(),
+                        threads: launch.threads(),
+                        registers: launch.kernel().function().registers,
+                        shared_bytes: launch.shared_bytes,
+                    };
+                    let task = Task {
+                        ctas: shape.ctas,
+                        threads: shape.threads,
+                        registers: shape.registers,
+                        shared_bytes: shape.shared_bytes,
+                        barriers: launch.kernel().function().barriers,
+                        ..Task::default()
+                    };
+                    let occupancy = Occupancy::new(&timing.config.sm, &task, 0);
+                    let stalls = timed.stalls.clone();
+                    Box::new(Report::new(
+                        timing.config,
+                        shape,
+                        timed.cycles,
+                        timed.counters,
+                        stalls,
+                        occupancy,
+                    ))
+                });
+                let of = |n: usize| LaunchStats {
+                    warp_instructions: timed.launches[n].warp_instructions,
+                    thread_instructions: timed.launches[n].thread_instructions,
+                    ctas: timed.launches[n].ctas,
+                    report: report.clone(),
+                    ..LaunchStats::default()
+                };
+                let bytes = |&r: &usize| timed.read.iter().find(|(n, _)| *n == r).map(|(_, b)| b.clone());
+                Ok(Synchronized {
+                    launches: (0..self.launches.len()).map(of).collect(),
+                    read: self.reads.iter().map(|r| bytes(r).unwrap_or_default()).collect(),
+                    timeline: Some(Timeline {
+                        cycles: timed.cycles,
+                        counters: timed.counters,
+                        launches: timed.launches,
+                        moves: timed.moves,
+                        stopped: timed.stopped,
+                    }),
+                })
+            }
+            Err(stopped) => {
+                let n = match &stopped {
+                    machine::ppu::Stopped::Fault(failure) => failure.launch as usize,
+                    _ => 0,
+                };
+                let refused = LaunchError::Engine("the machine stopped without work".into());
+                let asked = self.launches.get(n).ok_or(refused)?;
+                Err(asked.module.stopped(&asked.entry, stopped, options, &batch.launches[n].launch, done))
+            }
+        }
+    }
+}

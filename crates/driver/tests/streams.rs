@@ -1,0 +1,413 @@
+//! Streams, events, suspended CTAs, child tasks and queues: with time and without, results are the same.
+
+use driver::streams::{Insertion, Mode, Synchronized};
+use driver::{
+    CompileOptions, Config, Device, Dim, LaunchError, LaunchOptions, Module, Preempting, Source, Streams,
+    Timing, compile,
+};
+
+const PTX: &[u8] = include_bytes!("data/tasks.ptx");
+
+struct Bench {
+    device: Device,
+    module: Module,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let device = Device::new().expect("a device");
+        let image = compile(&Source::new("tasks.ptx", PTX.to_vec()), &CompileOptions::default());
+        let module = Module::load(&device, image.unwrap_or_else(|e| panic!("{e}"))).expect("loads");
+        Bench { device, module }
+    }
+
+    fn buffer(&self, words: u64) -> u64 {
+        let address = self.device.alloc(words * 4).expect("room");
+        self.device.fill(address, words * 4, 0).expect("set");
+        address
+    }
+
+    fn words(&self, address: u64, n: usize) -> Vec<u32> {
+        let mut bytes = vec![0; 4 * n];
+        self.device.read(address, &mut bytes).expect("read");
+        bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+    }
+}
+
+fn config(name: &str) -> Config {
+    Config::preset(name).expect("a preset")
+}
+
+fn timed(config: &Config) -> LaunchOptions<'_> {
+    LaunchOptions { threads: 2, timing: Some(Timing::new(config)), ..LaunchOptions::default() }
+}
+
+fn dim(ctas: u32, threads: u32) -> Dim {
+    Dim { grid: [ctas, 1, 1], block: [threads, 1, 1], shared_bytes: 0 }
+}
+
+/// Kernels that hold state of every kind, with the words of their result.
+const KERNELS: [(&str, u32, u32, u32, usize); 6] = [
+    ("spin", 7, 64, 400, 448),
+    ("tree", 6, 256, 6, 1536),
+    ("collatz", 5, 96, 27, 480),
+    ("local8", 6, 64, 60, 384),
+    ("local128", 5, 64, 60, 320),
+    ("histogram", 6, 128, 40, 64),
+];
+
+/// Runs one of the kernels; its result.
+fn run(kernel: usize, options: &LaunchOptions<'_>, preempting: &Preempting) -> (Vec<u32>, Synchronized) {
+    let bench = Bench::new();
+    let (name, ctas, threads, n, words) = KERNELS[kernel];
+    let out = bench.buffer(2048);
+    let input = bench.buffer(2048);
+    for k in 0..2048u32 {
+        bench.device.write(input + u64::from(4 * k), &(k * 77).to_le_bytes()).expect("written");
+    }
+    let (out_bytes, in_bytes, n_bytes) = (out.to_le_bytes(), input.to_le_bytes(), n.to_le_bytes());
+    let args: Vec<&[u8]> = match name {
+        "tree" => vec![&out_bytes, &in_bytes, &n_bytes],
+        _ => vec![&out_bytes, &n_bytes],
+    };
+    let mut streams = Streams::new(&bench.device);
+    let stream = streams.stream(0);
+    streams.launch(stream, &bench.module, name, dim(ctas, threads), &args).expect("can run");
+    let done = streams.synchronize(options, preempting).unwrap_or_else(|e| panic!("{name}: {e}"));
+    (bench.words(out, words), done)
+}
+
+#[test]
+fn a_launch_in_a_stream_gives_what_it_gives_alone() {
+    for kernel in 0..KERNELS.len() {
+        let (expected, functional) = run(kernel, &LaunchOptions::default(), &Preempting::default());
+        let (found, done) = run(kernel, &timed(&config("tiny")), &Preempting::default());
+        assert_eq!(found, expected, "{}", KERNELS[kernel].0);
+        let (a, b) = (&functional.launches[0], &done.launches[0]);
+        assert_eq!(a.ctas, b.ctas, "{}", KERNELS[kernel].0);
+        // Lanes that went different ways take turns at other places.
+        assert!(a.warp_instructions.abs_diff(b.warp_instructions) < a.warp_instructions / 100);
+        let timeline = done.timeline.expect("timed");
+        assert!(timeline.moves.is_empty() && timeline.launches[0].ended > timeline.launches[0].begun);
+    }
+}
+
+#[test]
+fn a_stopped_program_gives_the_same_results() {
+    // A generator without library: seeds of the cycles at which everything is suspended.
+    let mut seed = 0x9e37_79b9_7f4a_7c15u64;
+    let mut random = |below: u64| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed % below
+    };
+    let config = config("tiny");
+    for kernel in 0..KERNELS.len() {
+        let name = KERNELS[kernel].0;
+        let (expected, alone) = run(kernel, &timed(&config), &Preempting::default());
+        let cycles = alone.timeline.expect("timed").cycles;
+        for round in 0..6 {
+            let mode = if round % 3 == 2 { Mode::Copy } else { Mode::Remap };
+            let mut stops: Vec<u64> = (0..1 + round).map(|_| random(cycles * 3 / 4)).collect();
+            stops.sort_unstable();
+            let preempting = Preempting { mode, stops: stops.clone(), ..Preempting::default() };
+            let (found, done) = run(kernel, &timed(&config), &preempting);
+            assert_eq!(found, expected, "{name} stopped at {stops:?}, {mode:?}");
+            let timeline = done.timeline.expect("timed");
+            assert_eq!(timeline.stopped.len(), stops.len(), "{name} {stops:?}");
+            let back = timeline.moves.iter().filter(|m| m.is_restored).count();
+            assert_eq!(2 * back, timeline.moves.len(), "{name}");
+            for m in &timeline.moves {
+                let moves_local =
+                    name.starts_with("local") && (mode == Mode::Copy || (m.is_first && !m.is_restored));
+                assert_eq!(m.local_bytes > 0, moves_local, "{name} {mode:?} {m:?}");
+                assert!(m.state_bytes > 0 && m.until > m.from);
+            }
+        }
+    }
+}
+
+#[test]
+fn time_slices_let_every_cta_of_a_grid_meet_the_others() {
+    // More CTAs than the machine has room for, each waiting for all.
+    let config = config("tiny");
+    let bench = Bench::new();
+    let (out, count) = (bench.buffer(4096), bench.buffer(1));
+    let args: [&[u8]; 2] = [&out.to_le_bytes(), &count.to_le_bytes()];
+    let mut streams = Streams::new(&bench.device);
+    let stream = streams.stream(0);
+    let ctas = 3 * config.sms() * config.sm.ctas / 2;
+    streams.launch(stream, &bench.module, "meet", dim(ctas, 32), &args).expect("can run");
+    let preempting = Preempting { time_slice: Some(3000), ..Preempting::default() };
+    let options = LaunchOptions { max_instructions: Some(20_000_000), ..timed(&config) };
+    let done = streams.synchronize(&options, &preempting).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(bench.words(out, ctas as usize), vec![1; ctas as usize]);
+    assert!(!done.timeline.expect("timed").moves.is_empty());
+}
+
+#[test]
+fn a_higher_priority_takes_the_place_of_a_lower() {
+    let config = config("tiny");
+    let bench = Bench::new();
+    let (slow, fast) = (bench.buffer(1 << 16), bench.buffer(1 << 16));
+    let run = |priority: u8| {
+        let mut streams = Streams::new(&bench.device);
+        let (low, high) = (streams.stream(0), streams.stream(priority));
+        let (a, b) = (slow.to_le_bytes(), fast.to_le_bytes());
+        let (long, short) = (20_000u32.to_le_bytes(), 10u32.to_le_bytes());
+        streams.launch(low, &bench.module, "spin", dim(64, 256), &[&a, &long]).expect("can run");
+        let later = Insertion { at: 20_000, ..Insertion::default() };
+        streams.insert(high, &bench.module, "spin", dim(4, 256), &[&b, &short], later).expect("can run");
+        let done = streams.synchronize(&timed(&config), &Preempting::default());
+        let timeline = done.unwrap_or_else(|e| panic!("{e}")).timeline.expect("timed");
+        (timeline, bench.words(slow, 64 * 256), bench.words(fast, 4 * 256))
+    };
+    let (equal, ..) = run(0);
+    let (urgent, slow_words, fast_words) = run(3);
+    assert!(equal.moves.is_empty() && !urgent.moves.is_empty());
+    let latency = |t: &driver::streams::Timeline| t.launches[1].ended - t.launches[1].known;
+    assert!(latency(&urgent) * 4 < latency(&equal), "{} {}", latency(&urgent), latency(&equal));
+    let spin = |i: u32, rounds: u32| {
+        (0..rounds).fold(i, |x, _| x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223))
+    };
+    assert!(slow_words.iter().enumerate().all(|(i, &x)| x == spin(i as u32, 20_000)));
+    assert!(fast_words.iter().enumerate().all(|(i, &x)| x == spin(i as u32, 10)));
+}
+
+#[test]
+fn streams_run_at_once_and_events_order_them() {
+    let config = config("h200");
+    for options in [LaunchOptions::default(), timed(&config)] {
+        let bench = Bench::new();
+        let data = bench.buffer(4096);
+        let pointer = data.to_le_bytes();
+        let rounds = 30_000u32.to_le_bytes();
+        let mut streams = Streams::new(&bench.device);
+        let (a, b) = (streams.stream(0), streams.stream(0));
+        let done = streams.event();
+        let second = (data + 1024).to_le_bytes();
+        streams.launch(a, &bench.module, "spin", dim(4, 64), &[&pointer, &rounds]).expect("can run");
+        streams.launch(b, &bench.module, "spin", dim(4, 64), &[&second, &rounds]).expect("can run");
+        streams.record(b, done);
+        // The copy waits for the other stream's kernel, and overwrites its result.
+        streams.wait(a, done);
+        streams.copy(a, data + 1024, data, 1024);
+        streams.fill(a, data, 64, 9);
+        let ticket = streams.read(a, data, 2048);
+        let done = streams.synchronize(&options, &Preempting::default()).unwrap_or_else(|e| panic!("{e}"));
+        let bytes = &done.read[ticket.0];
+        assert_eq!(bytes[64..1024], bytes[1088..2048]);
+        assert_eq!((&bytes[..64], bytes.len()), (&[9u8; 64][..], 2048));
+        if let Some(t) = done.timeline {
+            assert!(t.launches[1].begun < t.launches[0].ended, "they run at once: {:?}", t.launches);
+        }
+    }
+}
+
+#[test]
+fn streams_that_wait_for_ever_are_refused() {
+    let bench = Bench::new();
+    let mut streams = Streams::new(&bench.device);
+    let (a, b) = (streams.stream(0), streams.stream(0));
+    let (x, y) = (streams.event(), streams.event());
+    streams.wait(a, x);
+    streams.record(a, y);
+    streams.wait(b, y);
+    streams.record(b, x);
+    let error = streams.synchronize(&LaunchOptions::default(), &Preempting::default()).expect_err("a circle");
+    assert!(error.to_string().contains("waits for an event that never happens"), "{error}");
+}
+
+fn single(
+    kernel: &str,
+    threads: u32,
+    args: &[&[u8]],
+    bench: &Bench,
+    options: &LaunchOptions<'_>,
+) -> Result<Synchronized, LaunchError> {
+    let mut streams = Streams::new(&bench.device);
+    let stream = streams.stream(0);
+    streams.launch(stream, &bench.module, kernel, dim(1, threads), args)?;
+    streams.synchronize(options, &Preempting::default())
+}
+
+#[test]
+fn kernels_start_child_tasks() {
+    let config = config("tiny");
+    for options in [LaunchOptions::default(), timed(&config)] {
+        let bench = Bench::new();
+        let out = bench.buffer(64);
+        let pointer = out.to_le_bytes();
+        single("parent", 64, &[&pointer], &bench, &options).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(bench.words(out, 33), [vec![10 + 11 + 12 + 100 + 1000; 32], vec![0]].concat());
+    }
+}
+
+#[test]
+fn a_parent_waits_for_its_children_and_makes_room() {
+    let config = config("tiny");
+    for options in [LaunchOptions::default(), timed(&config)] {
+        let bench = Bench::new();
+        let (out, sums) = (bench.buffer(64), bench.buffer(64));
+        let args: [&[u8]; 2] = [&out.to_le_bytes(), &sums.to_le_bytes()];
+        let done = single("waiting", 64, &args, &bench, &options).unwrap_or_else(|e| panic!("{e}"));
+        let expected: Vec<u32> = (0..64).map(|t| 5 + 6 + 7 + t).collect();
+        assert_eq!(bench.words(sums, 64), expected);
+        if let Some(t) = done.timeline {
+            assert_eq!(t.moves.len(), 2, "{:?}", t.moves);
+            assert_eq!(t.launches.len(), 3);
+            assert!(t.launches[2].begun >= t.launches[1].ended, "one after the other");
+        }
+    }
+}
+
+#[test]
+fn child_tasks_nest() {
+    let config = config("tiny");
+    for options in [LaunchOptions::default(), timed(&config)] {
+        let bench = Bench::new();
+        let out = bench.buffer(64);
+        let depth = 30u32;
+        let args: [&[u8]; 2] = [&out.to_le_bytes(), &depth.to_le_bytes()];
+        let done = single("nest", 32, &args, &bench, &options).unwrap_or_else(|e| panic!("{e}"));
+        assert!(done.timeline.is_none_or(|t| t.moves.len() >= 2 * 24), "parents make room");
+        let mut sum = 0;
+        let expected: Vec<u32> = (0..=depth)
+            .map(|d| {
+                sum += d * 3 + 1;
+                sum
+            })
+            .collect();
+        assert_eq!(bench.words(out, depth as usize + 1), expected);
+    }
+}
+
+#[test]
+fn child_tasks_without_end_are_an_error() {
+    let config = config("tiny");
+    for options in [LaunchOptions::default(), timed(&config)] {
+        let bench = Bench::new();
+        let out = bench.buffer(64);
+        let pointer = out.to_le_bytes();
+        let error = single("endless", 32, &[&pointer], &bench, &options).expect_err("no end");
+        assert!(error.to_string().contains("child tasks nest deeper than 64 levels"), "{error}");
+    }
+    let bench = Bench::new();
+    let args: [&[u8]; 2] = [&bench.buffer(64).to_le_bytes(), &100u32.to_le_bytes()];
+    let error = single("many", 64, &args, &bench, &timed(&config)).expect_err("6400 wait");
+    assert!(error.to_string().contains("more than 2048 child tasks wait to run"), "{error}");
+}
+
+#[test]
+fn queue_tasks_take_entries_while_they_run() {
+    let config = config("tiny");
+    for options in [LaunchOptions::default(), timed(&config)] {
+        let bench = Bench::new();
+        let sum = bench.buffer(1);
+        let mut streams = Streams::new(&bench.device);
+        let stream = streams.stream(0);
+        let queue = streams.queue(4, 16).expect("room");
+        let args: [&[u8]; 2] = [&queue.address.to_le_bytes(), &sum.to_le_bytes()];
+        streams.push(queue, &100u32.to_le_bytes(), 0);
+        streams.launch_queue(stream, &bench.module, "halve", [32, 1, 1], 0, &args, queue).expect("can run");
+        streams.push(queue, &1000u32.to_le_bytes(), 30_000);
+        let done = streams.synchronize(&options, &Preempting::default()).unwrap_or_else(|e| panic!("{e}"));
+        let halves = |n: u32| std::iter::successors(Some(n), |n| Some(n / 2).filter(|&n| n > 0));
+        let expected: u32 = halves(100).chain(halves(1000)).sum();
+        assert_eq!(bench.words(sum, 1), [expected]);
+        assert_eq!(done.launches[0].ctas, halves(100).chain(halves(1000)).count() as u64);
+    }
+}
+
+#[test]
+fn kernels_feed_a_queue_task_that_runs_beside_them() {
+    let config = config("h200");
+    let bench = Bench::new();
+    let sum = bench.buffer(1);
+    let mut streams = Streams::new(&bench.device);
+    let (stream, other) = (streams.stream(0), streams.stream(0));
+    let queue = streams.queue(4, 64).expect("room");
+    let args: [&[u8]; 2] = [&queue.address.to_le_bytes(), &sum.to_le_bytes()];
+    let produce: [&[u8]; 2] = [&queue.address.to_le_bytes(), &40u32.to_le_bytes()];
+    streams.launch(other, &bench.module, "produce", dim(20, 32), &produce).expect("can run");
+    streams.launch_queue(stream, &bench.module, "halve", [32, 1, 1], 0, &args, queue).expect("can run");
+    streams.synchronize(&timed(&config), &Preempting::default()).unwrap_or_else(|e| panic!("{e}"));
+    let halves = |n: u32| std::iter::successors(Some(n), |n| Some(n / 2).filter(|&n| n > 0));
+    assert_eq!(bench.words(sum, 1), [(40..60).flat_map(halves).sum::<u32>()]);
+}
+
+#[test]
+fn a_queue_that_overflows_is_an_error() {
+    let config = config("tiny");
+    for options in [LaunchOptions::default(), timed(&config)] {
+        let bench = Bench::new();
+        let sum = bench.buffer(1);
+        let mut streams = Streams::new(&bench.device);
+        let stream = streams.stream(0);
+        let queue = streams.queue(4, 8).expect("room");
+        let args: [&[u8]; 2] = [&queue.address.to_le_bytes(), &sum.to_le_bytes()];
+        streams.push(queue, &1u32.to_le_bytes(), 0);
+        streams.launch_queue(stream, &bench.module, "flood", [32, 1, 1], 0, &args, queue).expect("can run");
+        let error = streams.synchronize(&options, &Preempting::default()).expect_err("overflows");
+        assert!(error.to_string().contains("is full: its 8 entries are not done yet"), "{error}");
+    }
+}
+
+#[test]
+fn results_and_cycles_do_not_depend_on_host_threads() {
+    let config = config("classic");
+    let run = |threads: usize| {
+        let bench = Bench::new();
+        let out = bench.buffer(1 << 16);
+        let mut streams = Streams::new(&bench.device);
+        let (a, b) = (streams.stream(0), streams.stream(5));
+        let (x, y) = (out.to_le_bytes(), (out + (1 << 17)).to_le_bytes());
+        let n = 400u32.to_le_bytes();
+        streams.launch(a, &bench.module, "local128", dim(30, 64), &[&x, &n]).expect("can run");
+        streams.launch(b, &bench.module, "spin", dim(20, 64), &[&y, &n]).expect("can run");
+        let options = LaunchOptions { threads, ..timed(&config) };
+        let preempting = Preempting { stops: vec![9_000], ..Preempting::default() };
+        let done = streams.synchronize(&options, &preempting).unwrap_or_else(|e| panic!("{e}"));
+        let t = done.timeline.expect("timed");
+        (bench.words(out, 30 * 64), t.cycles, t.moves, t.launches)
+    };
+    assert_eq!(run(1), run(2));
+}
+
+#[test]
+fn gpus_of_one_host_work_side_by_side() {
+    let mut host = driver::Host::new();
+    let (a, b) = (host.add(config("tiny")).expect("room"), host.add(config("h200")).expect("room"));
+    let load = |n: usize| {
+        let device = &host.gpu(n).expect("a GPU").device;
+        let image = compile(&Source::new("tasks.ptx", PTX.to_vec()), &CompileOptions::default());
+        let module = Module::load(device, image.unwrap_or_else(|e| panic!("{e}"))).expect("loads");
+        (device, module, device.alloc(4096).expect("room"))
+    };
+    let gpus = [load(a), load(b)];
+    let rounds = 50u32.to_le_bytes();
+    let work = gpus.iter().enumerate().map(|(n, (device, module, out))| {
+        let mut streams = Streams::new(device);
+        let stream = streams.stream(0);
+        let args: [&[u8]; 2] = [&out.to_le_bytes(), &rounds];
+        streams.launch(stream, module, "spin", dim(16, 64), &args).expect("can run");
+        (n, streams)
+    });
+    let work: Vec<_> = work.collect();
+    let own = config("tiny");
+    let options = LaunchOptions { timing: Some(Timing::new(&own)), ..LaunchOptions::default() };
+    let done = host.synchronize(work, &options, &Preempting::default());
+    let cycles: Vec<u64> = done
+        .into_iter()
+        .map(|d| d.unwrap_or_else(|e| panic!("{e}")).timeline.expect("timed").cycles)
+        .collect();
+    assert_ne!(cycles[0], cycles[1], "each has its own machine");
+    // What one computed, the other gets.
+    let (mut first, mut second) = (vec![0; 4096], vec![0; 4096]);
+    host.gpus()[a].device.read(gpus[0].2, &mut first).expect("read");
+    host.gpus()[b].device.fill(gpus[1].2, 4096, 0).expect("set");
+    host.copy((b, gpus[1].2), (a, gpus[0].2), 4096).expect("copied");
+    host.gpus()[b].device.read(gpus[1].2, &mut second).expect("read");
+    assert!(first == second && first.iter().any(|&x| x != 0));
+}

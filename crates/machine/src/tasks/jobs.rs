@@ -1,0 +1,162 @@
+//! Launches and their child tasks: who waits for whom.
+
+use crate::units::Cycle;
+use simt::Launch;
+use simt::cta::ChildOrder;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// When a launch ran, in cycles since its batch's start, and what it did.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LaunchTimed {
+    pub kernel: String,
+    /// Its parent among the launches, where it is a child task.
+    pub parent: Option<usize>,
+    pub depth: u32,
+    /// When the machine had its metadata, when its first CTA started, when it and its child tasks had ended.
+    pub known: u64,
+    pub begun: u64,
+    pub ended: u64,
+    pub ctas: u64,
+    pub warp_instructions: u64,
+    pub thread_instructions: u64,
+    /// Times that CTAs of it were suspended.
+    pub suspended: u64,
+}
+
+/// A launch, of the host or of a kernel.
+#[derive(Clone)]
+pub struct Job {
+    pub launch: Arc<Launch>,
+    pub priority: u8,
+    /// Its number on the machine while it runs.
+    pub number: Option<u32>,
+    /// Parent, and the CTA that started it.
+    pub parent: Option<(usize, u64)>,
+    pub order: ChildOrder,
+    /// Child tasks that have not ended, and those that run when all else has.
+    children: u32,
+    tails: VecDeque<usize>,
+    /// Child tasks that each CTA started in turn: the last one.
+    last: BTreeMap<u64, usize>,
+    /// Child tasks that wait for this one.
+    next: Vec<usize>,
+    /// All of its CTAs have ended.
+    own_ended: bool,
+    pub is_done: bool,
+    pub timed: LaunchTimed,
+}
+
+/// All launches of a batch.
+#[derive(Clone, Default)]
+pub struct Jobs {
+    pub list: Vec<Job>,
+}
+
+/// What a launch that ended leads to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// A child task can start.
+    Start(usize),
+    /// A launch has ended with all its child tasks.
+    Done(usize),
+}
+
+impl Jobs {
+    pub fn add(
+        &mut self,
+        launch: Arc<Launch>,
+        priority: u8,
+        parent: Option<(usize, u64)>,
+        order: ChildOrder,
+    ) -> usize {
+        let timed = LaunchTimed {
+            kernel: launch.kernel().function().name.clone(),
+            parent: parent.map(|(job, _)| job),
+            depth: launch.depth,
+            known: 0,
+            begun: u64::MAX,
+            ended: 0,
+            ctas: 0,
+            warp_instructions: 0,
+            thread_instructions: 0,
+            suspended: 0,
+        };
+        self.list.push(Job {
+            launch,
+            priority,
+            number: None,
+            parent,
+            order,
+            children: 0,
+            tails: VecDeque::new(),
+            last: BTreeMap::new(),
+            next: Vec::new(),
+            own_ended: false,
+            is_done: false,
+            timed,
+        });
+        self.list.len() - 1
+    }
+
+    /// A CTA of a launch starts a child task; its number, and whether it can run now.
+    pub fn start_child(
+        &mut self,
+        parent: usize,
+        linear: u64,
+        launch: Arc<Launch>,
+        order: ChildOrder,
+    ) -> (usize, bool) {
+        let priority = self.list[parent].priority;
+        let job = self.add(launch, priority, Some((parent, linear)), order);
+        match order {
+            ChildOrder::FireAndForget => {
+                self.list[parent].children += 1;
+                (job, true)
+            }
+            ChildOrder::InTurn => {
+                self.list[parent].children += 1;
+                let before = self.list[parent].last.insert(linear, job);
+                let waits = before.filter(|&b| !self.list[b].is_done);
+                if let Some(before) = waits {
+                    self.list[before].next.push(job);
+                }
+                (job, waits.is_none())
+            }
+            ChildOrder::Tail => {
+                self.list[parent].tails.push_back(job);
+                (job, false)
+            }
+        }
+    }
+
+    /// All CTAs of a launch have ended: what that leads to.
+    pub fn ended(&mut self, job: usize, at: Cycle, next: &mut Vec<Next>) {
+        self.list[job].own_ended = true;
+        self.settle(job, at, next);
+    }
+
+    fn settle(&mut self, job: usize, at: Cycle, next: &mut Vec<Next>) {
+        let own = &mut self.list[job];
+        if !own.own_ended || own.children > 0 || own.is_done {
+            return;
+        }
+        if let Some(tail) = own.tails.pop_front() {
+            own.children += 1;
+            next.push(Next::Start(tail));
+            return;
+        }
+        own.is_done = true;
+        next.push(Next::Done(job));
+        next.extend(std::mem::take(&mut own.next).into_iter().map(Next::Start));
+        if let Some((parent, _)) = own.parent {
+            self.list[parent].children -= 1;
+            self.settle(parent, at, next);
+        }
+    }
+
+    /// Child tasks that wait to run or run.
+    pub fn children(&self) -> u32 {
+        self.list.iter().filter(|j| j.parent.is_some() && !j.is_done).count() as u32
+    }
+}
