@@ -174,6 +174,14 @@ impl Module {
             .ok_or_else(|| engine(simt::LaunchError::NoEntry(entry.to_owned())))?;
         let launch = simt::Launch::new(program, kernel, shape, params, device.memory()).map_err(engine)?;
         if launch.kernel().launches() {
+            if timing.checkpoints.is_some() {
+                return Err(LaunchError::Checkpoint {
+                    kernel: entry.to_owned(),
+                    why:
+                        "it launches child tasks, which checkpoints do not hold: run it without --checkpoint"
+                            .to_owned(),
+                });
+            }
             // Child tasks need all of the front of the machine.
             let mut streams = Streams::new(device);
             let stream = streams.stream(0);

@@ -1,5 +1,6 @@
 //! Streams, events, suspended CTAs, child tasks and queues: with time and without, results are the same.
 
+use driver::machine::ppu::{Checkpoints, Moment};
 use driver::streams::{Insertion, Mode, Synchronized};
 use driver::{
     CompileOptions, Config, Device, Dim, LaunchError, LaunchOptions, Module, Preempting, Source, Streams,
@@ -242,6 +243,19 @@ fn kernels_start_child_tasks() {
         single("parent", 64, &[&pointer], &bench, &options).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(bench.words(out, 33), [vec![10 + 11 + 12 + 100 + 1000; 32], vec![0]].concat());
     }
+}
+
+#[test]
+fn kernels_with_child_tasks_have_no_checkpoints() {
+    let config = config("tiny");
+    let bench = Bench::new();
+    let out = bench.buffer(64).to_le_bytes();
+    let keep = |_: &Moment<'_>| Ok(());
+    let timing =
+        Timing { checkpoints: Some(Checkpoints { every: 100, keep: &keep }), ..Timing::new(&config) };
+    let options = LaunchOptions { timing: Some(timing), ..LaunchOptions::default() };
+    let error = bench.module.launch(&bench.device, "parent", dim(1, 64), &[&out], &options).err();
+    assert!(matches!(error, Some(LaunchError::Checkpoint { .. })), "{error:?}");
 }
 
 #[test]
