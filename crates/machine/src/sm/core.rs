@@ -68,12 +68,12 @@ pub struct Sm {
     /// Cycles after which an answer of the GPC can be here at the earliest.
     nearest: u64,
     /// Cycles after which what one sub-core does can matter to another, in the program that runs.
-    lookahead: u64,
+    pub(super) lookahead: u64,
     /// Cycles from the end of a CTA to the start of the next one at least.
     gap: u64,
     pub(super) subs: Vec<SubCore>,
     /// When each of them has its next turn, while the SM runs.
-    nexts: Vec<u64>,
+    pub(super) nexts: Vec<u64>,
     /// Where the sub-cores' own order of warps is not all there is.
     pub(super) policies: Option<Box<Policies>>,
     pub(super) warps: Vec<WarpSlot>,
@@ -454,40 +454,9 @@ impl Sm {
         }
     }
 
-    /// Nobody has to be told of every cycle and every choice.
-    #[inline(always)]
-    fn is_plain(&self) -> bool {
-        self.policies.is_none() && self.watcher.is_none()
-    }
-
-    /// Turns of the sub-cores before a cycle up to which nothing comes from outside, and up to which all that they do is
-    /// allowed.
-    fn turns(&mut self, work: &mut Work<'_>, before: u64) {
-        let mut seen = self.out.len();
-        while self.failure.is_none() {
-            let turn = self.first();
-            if turn.from >= before {
-                return;
-            }
-            // What sub-cores do to each other takes a while: until then this one can run by itself.
-            let alone = turn.next.saturating_add(self.lookahead).min(before);
-            self.turn(work, &turn, alone);
-            if self.touched {
-                self.note_turns();
-            } else {
-                self.nexts[turn.sub_core] = self.subs[turn.sub_core].next;
-            }
-            // Code and constants can be there soon.
-            if self.out[seen..].iter().any(is_code) {
-                return;
-            }
-            seen = self.out.len();
-        }
-    }
-
     /// The sub-core that is the furthest behind; of those in one cycle the first.
     #[inline(always)]
-    fn first(&self) -> Turn {
+    pub(super) fn first(&self) -> Turn {
         let mut turn = Turn { sub_core: 0, from: u64::MAX, next: u64::MAX, until: u64::MAX };
         for (n, &next) in self.nexts.iter().enumerate() {
             if next < turn.from {
@@ -502,7 +471,7 @@ impl Sm {
     }
 
     /// Notes when each sub-core has its next turn.
-    fn note_turns(&mut self) {
+    pub(super) fn note_turns(&mut self) {
         for (next, sub) in self.nexts.iter_mut().zip(&self.subs) {
             *next = sub.next;
         }

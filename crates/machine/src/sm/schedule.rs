@@ -5,6 +5,7 @@
 
 use super::code::{Class, Kind};
 use super::core::{Sm, Turn};
+use super::outgoing::is_code;
 use super::plan::{Planned, Supply};
 use super::quick::{self, Ended, Shared};
 use super::waits::FOR_READERS;
@@ -32,6 +33,37 @@ pub(super) fn counts_bits() -> bool {
 }
 
 impl Sm {
+    /// Nobody has to be told of every cycle and every choice.
+    #[inline(always)]
+    pub(super) fn is_plain(&self) -> bool {
+        self.policies.is_none() && self.watcher.is_none()
+    }
+
+    /// Turns of the sub-cores before a cycle up to which nothing comes from outside, and up to which all that they do is
+    /// allowed.
+    pub(super) fn turns(&mut self, work: &mut Work<'_>, before: u64) {
+        let mut seen = self.out.len();
+        while self.failure.is_none() {
+            let turn = self.first();
+            if turn.from >= before {
+                return;
+            }
+            // What sub-cores do to each other takes a while: until then this one can run by itself.
+            let alone = turn.next.saturating_add(self.lookahead).min(before);
+            self.turn(work, &turn, alone);
+            if self.touched {
+                self.note_turns();
+            } else {
+                self.nexts[turn.sub_core] = self.subs[turn.sub_core].next;
+            }
+            // Code and constants can be there soon.
+            if self.out[seen..].iter().any(is_code) {
+                return;
+            }
+            seen = self.out.len();
+        }
+    }
+
     /// A sub-core's turn: until another one is behind, something happened that others have to know, or all of `alone` is
     /// over, up to which it may run by itself.
     pub(super) fn turn(&mut self, work: &mut Work<'_>, turn: &Turn, alone: u64) {
