@@ -96,7 +96,7 @@ impl Module {
         if let Some(timing) = &options.timing {
             return self.launch_timed(device, entry, &shape, params, options, timing);
         }
-        self.run_functional(device, entry, &shape, &params, None, options)
+        self.run_functional(device, entry, &shape, params, None, options)
     }
 
     /// A kernel by name, or why there is none.

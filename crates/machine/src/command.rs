@@ -39,7 +39,7 @@ pub const TASK_WORDS: usize = 8;
 impl Task {
     /// The record as words: of a command, or of task metadata in memory.
     pub fn words(&self) -> [u32; TASK_WORDS] {
-        let flags = u32::from(self.at_head) * AT_HEAD | u32::from(self.is_queue) * IS_QUEUE;
+        let flags = (u32::from(self.at_head) * AT_HEAD) | (u32::from(self.is_queue) * IS_QUEUE);
         [
             self.launch,
             u32::from(self.priority) | flags,

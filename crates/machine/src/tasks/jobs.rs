@@ -1,6 +1,5 @@
 //! Launches and their child tasks: who waits for whom.
 
-use crate::units::Cycle;
 use simt::Launch;
 use simt::cta::ChildOrder;
 use std::collections::{BTreeMap, VecDeque};
@@ -131,12 +130,12 @@ impl Jobs {
     }
 
     /// All CTAs of a launch have ended: what that leads to.
-    pub fn ended(&mut self, job: usize, at: Cycle, next: &mut Vec<Next>) {
+    pub fn ended(&mut self, job: usize, next: &mut Vec<Next>) {
         self.list[job].own_ended = true;
-        self.settle(job, at, next);
+        self.settle(job, next);
     }
 
-    fn settle(&mut self, job: usize, at: Cycle, next: &mut Vec<Next>) {
+    fn settle(&mut self, job: usize, next: &mut Vec<Next>) {
         let own = &mut self.list[job];
         if !own.own_ended || own.children > 0 || own.is_done {
             return;
@@ -151,7 +150,7 @@ impl Jobs {
         next.extend(std::mem::take(&mut own.next).into_iter().map(Next::Start));
         if let Some((parent, _)) = own.parent {
             self.list[parent].children -= 1;
-            self.settle(parent, at, next);
+            self.settle(parent, next);
         }
     }
 

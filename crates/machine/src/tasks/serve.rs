@@ -400,7 +400,7 @@ impl<'l, 'p> Tasks<'l, 'p> {
         let mut next = Vec::new();
         for (number, at) in front.finished() {
             if let Some(job) = self.job_of.get(number as usize).copied().flatten() {
-                self.jobs.ended(job, at, &mut next);
+                self.jobs.ended(job, &mut next);
             }
             self.go_on(&mut next, at, until, front, parts, is_active, system, device, config);
         }
