@@ -277,26 +277,13 @@ impl Ppu {
         };
         let start = begun.reached.start;
         let kept = self.kept();
-        let mut run = Run {
-            config: &self.config,
-            memory: &mut self.memory,
-            front: &mut self.front,
-            device: memory,
-            options,
-            parts,
-            is_active: begun.is_active,
-            outboxes: begun.outboxes,
-            inboxes: begun.inboxes,
-            ends: begun.ends,
-            starts: Vec::new(),
-            printed: begun.printed,
-            traffic: begun.traffic,
-            kept,
-            checkpointed: &mut self.checkpointed,
-            tasks: None,
-        };
+        let reached = begun.reached;
+        let (system, front) = (&mut self.memory, &mut self.front);
+        let checkpointed = &mut self.checkpointed;
+        let mut run =
+            Run::new(&self.config, system, front, memory, options, parts, begun, kept, checkpointed, None);
         let outcome = match submitted {
-            Ok(()) => Workers::with(options.threads.max(1), |workers| run.finish(workers, begun.reached)),
+            Ok(()) => Workers::with(options.threads.max(1), |workers| run.finish(workers, reached)),
             Err(full) => Err(Stopped::Refused(full.to_string())),
         };
         let mut timed = Timed {
@@ -382,27 +369,13 @@ impl Ppu {
         let ready = tasks.begin(&mut self.front, &config, memory);
         let begun = Begun::new(start, config.quantum, parts.len(), None);
         let kept = self.kept();
-        let mut run = Run {
-            config: &config,
-            memory: &mut self.memory,
-            front: &mut self.front,
-            device: memory,
-            options,
-            parts,
-            is_active: begun.is_active,
-            outboxes: begun.outboxes,
-            inboxes: begun.inboxes,
-            ends: begun.ends,
-            starts: Vec::new(),
-            printed: begun.printed,
-            traffic: begun.traffic,
-            kept,
-            checkpointed: &mut self.checkpointed,
-            tasks: Some(tasks),
-        };
+        let reached = begun.reached;
+        let (system, front) = (&mut self.memory, &mut self.front);
+        let checkpointed = &mut self.checkpointed;
+        let mut run =
+            Run::new(&config, system, front, memory, options, parts, begun, kept, checkpointed, Some(tasks));
         let threads = options.threads.max(1);
-        let outcome =
-            ready.and_then(|()| Workers::with(threads, |workers| run.finish(workers, begun.reached)));
+        let outcome = ready.and_then(|()| Workers::with(threads, |workers| run.finish(workers, reached)));
         if let Some(print) = options.print {
             run.printed.values().for_each(|text| print(text));
         }
@@ -458,7 +431,41 @@ struct Run<'l, 'p> {
     checkpointed: &'p mut Cycle,
 }
 
-impl<'l> Run<'l, '_> {
+impl<'l, 'p> Run<'l, 'p> {
+    /// From where a launch, a batch or a checkpoint has begun.
+    fn new(
+        config: &'p Config,
+        memory: &'p mut memory::System,
+        front: &'p mut Front,
+        device: &'l Memory,
+        options: &'p RunOptions<'p>,
+        parts: Vec<Part<'l>>,
+        begun: Begun,
+        kept: Kept,
+        checkpointed: &'p mut Cycle,
+        tasks: Option<Tasks<'l, 'p>>,
+    ) -> Run<'l, 'p> {
+        let Begun { is_active, outboxes, inboxes, ends, printed, traffic, .. } = begun;
+        Run {
+            config,
+            memory,
+            front,
+            device,
+            options,
+            parts,
+            is_active,
+            outboxes,
+            inboxes,
+            ends,
+            starts: Vec::new(),
+            printed,
+            traffic,
+            tasks,
+            kept,
+            checkpointed,
+        }
+    }
+
     /// Runs from exchange point to exchange point; the cycle at which the launch has ended.
     fn finish(&mut self, workers: &Workers, mut reached: Reached) -> Result<Cycle, Stopped> {
         let quantum = u64::from(self.config.quantum.max(1));

@@ -66,6 +66,30 @@ struct Sm {
     residents: Vec<preempt::Resident>,
 }
 
+impl Sm {
+    /// A CTA of a task comes; into an empty SM with its split. `spec` says what an empty one has.
+    fn take(&mut self, task: &Running, spec: &sm::Spec) {
+        if self.ctas == spec.ctas {
+            self.split = task.occupancy.shared_split;
+            self.shared = self.split;
+        }
+        self.warps -= task.needs.warps;
+        self.registers -= task.needs.warps * task.needs.registers_per_warp;
+        self.shared -= task.needs.shared;
+        self.barriers -= task.needs.barriers;
+        self.ctas -= 1;
+    }
+
+    /// A CTA that needed so much has gone.
+    fn give(&mut self, needs: &Needs) {
+        self.warps += needs.warps;
+        self.registers += needs.warps * needs.registers_per_warp;
+        self.shared += needs.shared;
+        self.barriers += needs.barriers;
+        self.ctas += 1;
+    }
+}
+
 /// A task that work distribution knows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Running {
@@ -384,11 +408,7 @@ impl Distribution {
         let n = end.sm.0 as usize;
         let Some(slot) = self.slot_of(end.launch) else { return };
         let (Some(running), Some(sm)) = (self.tasks[slot].as_mut(), self.sms.get_mut(n)) else { return };
-        sm.warps += running.needs.warps;
-        sm.registers += running.needs.warps * running.needs.registers_per_warp;
-        sm.shared += running.needs.shared;
-        sm.barriers += running.needs.barriers;
-        sm.ctas += 1;
+        sm.give(&running.needs);
         running.resident[n] -= 1;
         running.on_gpc[sm.gpc as usize] -= 1;
         sm.residents.retain(|r| r.slot != slot || r.linear != end.linear);
@@ -454,15 +474,7 @@ impl Distribution {
                 continue;
             }
             let Some((linear, is_restored)) = running.take(slices) else { break };
-            if sm.ctas == self.sm.ctas {
-                sm.split = running.occupancy.shared_split;
-                sm.shared = sm.split;
-            }
-            sm.warps -= running.needs.warps;
-            sm.registers -= running.needs.warps * running.needs.registers_per_warp;
-            sm.shared -= running.needs.shared;
-            sm.barriers -= running.needs.barriers;
-            sm.ctas -= 1;
+            sm.take(running, &self.sm);
             running.resident[n as usize] += 1;
             running.on_gpc[gpc] += 1;
             let sent = self.senders[sm.tpc as usize].serve(now, busy);

@@ -147,25 +147,13 @@ impl Distribution {
             let r = sm.residents[k];
             let Some(other) = self.tasks[r.slot].as_ref() else { continue };
             victims.push((k, reason));
-            sm.warps += other.needs.warps;
-            sm.registers += other.needs.warps * other.needs.registers_per_warp;
-            sm.shared += other.needs.shared;
-            sm.barriers += other.needs.barriers;
-            sm.ctas += 1;
+            sm.give(&other.needs);
             resident -= u32::from(r.slot == slot);
             let mut trial = sm.clone();
             let mut placed = resident;
             room = 0;
             while room < each && placed < task.occupancy.ctas_per_sm && task.has_room(&trial, &self.sm) {
-                if trial.ctas == self.sm.ctas {
-                    trial.split = task.occupancy.shared_split;
-                    trial.shared = trial.split;
-                }
-                trial.warps -= task.needs.warps;
-                trial.registers -= task.needs.warps * task.needs.registers_per_warp;
-                trial.shared -= task.needs.shared;
-                trial.barriers -= task.needs.barriers;
-                trial.ctas -= 1;
+                trial.take(task, &self.sm);
                 placed += 1;
                 room += 1;
             }
