@@ -8,6 +8,7 @@
 //! | [`state`], [`handle`] | devices, settings of the environment; handles and what they stand for |
 //! | [`context`], [`program`], [`memory`] | contexts and their threads; loaded programs; who has which memory |
 //! | [`queue`], [`stream`], [`operation`] | work in the order of streams, and the threads that do it; streams and events; what they can do |
+//! | [`fatbin`] | containers of compilers: which program of several is taken |
 //! | [`pages`] | pages of device memory that several addresses or processes have |
 //! | [`log`] | the one place that writes to the terminal |
 //!
@@ -19,6 +20,7 @@
 pub mod api;
 pub mod context;
 pub mod error;
+pub mod fatbin;
 pub mod handle;
 pub mod log;
 pub mod memory;
