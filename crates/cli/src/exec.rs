@@ -57,8 +57,9 @@ fn link(to: &Path, at: &Path) -> std::io::Result<()> {
 fn link_all(build: &Path, places: &[PathBuf]) -> Result<PathBuf, Problem> {
     let mut refused = None;
     for place in places {
-        let made = std::fs::create_dir_all(place)
-            .and_then(|()| NAMES.iter().try_for_each(|(name, file)| link(&build.join(file), &place.join(name))));
+        let made = std::fs::create_dir_all(place).and_then(|()| {
+            NAMES.iter().try_for_each(|(name, file)| link(&build.join(file), &place.join(name)))
+        });
         match made {
             Ok(()) => return Ok(place.clone()),
             Err(error) => refused = Some(format!("{}: {error}", place.display())),
@@ -84,9 +85,11 @@ fn libraries() -> Result<PathBuf, Problem> {
             .help("build it: cargo build --release"));
     }
     // Two builds have two folders.
-    let id = beside.as_os_str().as_encoded_bytes().iter().fold(0u64, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let id = beside
+        .as_os_str()
+        .as_encoded_bytes()
+        .iter()
+        .fold(0u64, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")));
     let elsewhere = cache.map(|c| c.join(format!("warploom/{id:016x}")));
@@ -149,7 +152,6 @@ pub fn run(arguments: &Arguments) -> Result<(), End> {
 /// they ask for more than the driver could know, a program image.
 pub mod ptxas {
     use driver::{CompileOptions, Problem, Problems, files};
-    use std::io::Write;
     use std::path::{Path, PathBuf};
 
     /// What of NVIDIA's options is understood; the others change nothing here.
