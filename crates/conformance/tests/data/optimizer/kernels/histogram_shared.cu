@@ -1,0 +1,1 @@
+../../main/kernels/histogram_shared.cu

@@ -1,0 +1,1 @@
+../../main/kernels/matmul_tiled.cu

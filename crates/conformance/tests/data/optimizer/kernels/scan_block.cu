@@ -1,0 +1,1 @@
+../../main/kernels/scan_block.cu
