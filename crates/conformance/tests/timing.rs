@@ -52,11 +52,6 @@ fn features() {
     all_match("features");
 }
 
-#[test]
-fn optimizer() {
-    all_match("optimizer");
-}
-
 /// Cycles, counters and stall reasons of the programs, on 1, 2 and 4 threads, and once more on 1.
 #[test]
 fn programs_take_the_same_cycles_on_any_number_of_threads() {

@@ -1,1 +1,0 @@
-../../main/kernels/histogram_shared.cu

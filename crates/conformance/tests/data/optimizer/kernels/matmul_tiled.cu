@@ -1,1 +1,0 @@
-../../main/kernels/matmul_tiled.cu

@@ -1,1 +1,0 @@
-../../main/kernels/scan_block.cu
