@@ -21,8 +21,6 @@ pub struct Assignment {
     pub unit: Vec<usize>,
     /// Copies before the end, and those of each way out by its node.
     pub copies: BTreeMap<usize, Vec<Inst>>,
-    /// General registers used.
-    pub registers: u32,
 }
 
 /// Times in which a unit is taken: first, last, by which value. Operands are read at even times, results written at odd ones.
@@ -113,8 +111,7 @@ pub fn assign(graph: &Graph, bundles: &Bundles, order: &[usize], registers: u32)
             (PREDICATES..PREDICATES + 7).find(|&u| !busy(u) && node.state.iter().all(|s| s.0 != u));
         copies.insert(n, parallel(moves, spare, spare_pred)?);
     }
-    let used = (0..PREDICATES).rev().find(|&u| u != 255 && !taken[u].is_empty());
-    Some(Assignment { unit, copies, registers: used.map_or(0, |u| u as u32 + 1) })
+    Some(Assignment { unit, copies })
 }
 
 /// A place for values that keep their distance.

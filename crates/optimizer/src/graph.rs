@@ -200,7 +200,7 @@ impl Builder<'_> {
         let mut node = Node::new(inst, place, kind);
         self.read(&mut node);
         let keeps = inst.guard != PredUse::TRUE;
-        let mut write = |b: &mut Self, unit: usize, node: &mut Node| {
+        let write = |b: &mut Self, unit: usize, node: &mut Node| {
             if keeps {
                 let old = b.current(unit);
                 let new = b.value(unit, Some(at));

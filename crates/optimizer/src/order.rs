@@ -4,7 +4,7 @@ use crate::blocks::Blocks;
 use crate::graph::{Graph, Kind, Node, Slot, V};
 use crate::memory::{self, Touch};
 use crate::version::Limits;
-use isa::field::{Field, Width};
+use isa::field::Width;
 use isa::{Op, Operand, UReg, Unit};
 
 /// Values that keep their registers' distance from each other: those that are read or written together, or one after the other in
@@ -317,12 +317,4 @@ pub fn schedule(graph: &Graph, d: &Dependences, registers: i32, preds: i32) -> V
         }
     }
     order
-}
-
-/// Whether an instruction reads no more than registers and constants.
-pub fn is_pure(graph: &Graph, node: &Node) -> bool {
-    memory::touch(graph, node) == Touch::Nothing
-        && node.kind == Kind::Plain
-        && uregs_written(node).next().is_none()
-        && !node.inst.op.row().fields.contains(&Field::Bar4)
 }
