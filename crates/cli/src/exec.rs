@@ -54,7 +54,7 @@ fn link(to: &Path, at: &Path) -> std::io::Result<()> {
 }
 
 /// Makes a folder with the names, in the first of these places that can be written to.
-fn link_all(build: &Path, places: &[PathBuf]) -> Result<PathBuf, Problem> {
+fn link_all(build: &Path, places: &[PathBuf]) -> Result<PathBuf, Problems> {
     let mut refused = None;
     for place in places {
         let made = std::fs::create_dir_all(place).and_then(|()| {
@@ -65,11 +65,11 @@ fn link_all(build: &Path, places: &[PathBuf]) -> Result<PathBuf, Problem> {
             Err(error) => refused = Some(format!("{}: {error}", place.display())),
         }
     }
-    Err(Problem::new(format!("the libraries have no place: {}", refused.unwrap_or_default())))
+    Err(Problem::new(format!("the libraries have no place: {}", refused.unwrap_or_default())).into())
 }
 
 /// The folder with everything that programs look for: an installed one, or one with links to what was built.
-fn libraries() -> Result<PathBuf, Problem> {
+fn libraries() -> Result<PathBuf, Problems> {
     let own = std::env::current_exe()
         .and_then(std::fs::canonicalize)
         .map_err(|e| Problem::new(format!("this command does not find itself: {e}")))?;
@@ -82,7 +82,8 @@ fn libraries() -> Result<PathBuf, Problem> {
     }
     if let Some((_, missing)) = NAMES.iter().find(|(_, file)| !beside.join(file).is_file()) {
         return Err(Problem::new(format!("{missing} is not in {}", beside.display()))
-            .help("build it: cargo build --release"));
+            .help("build it: cargo build --release")
+            .into());
     }
     // Two builds have two folders.
     let id = beside
@@ -167,7 +168,7 @@ pub mod ptxas {
         name.and_then(|n| Path::new(n).file_name()).is_some_and(|n| n == "ptxas")
     }
 
-    pub fn read(arguments: &[String]) -> Result<Options, Problem> {
+    pub fn read(arguments: &[String]) -> Result<Options, Problems> {
         let mut options = Options::default();
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
@@ -176,7 +177,8 @@ pub mod ptxas {
                 _ => (argument.as_str(), None),
             };
             let number = |text: &str| {
-                text.parse::<u32>().map_err(|_| Problem::new(format!("{argument}: {text} is no number")))
+                text.parse::<u32>()
+                    .map_err(|_| Problems::from(Problem::new(format!("{argument}: {text} is no number"))))
             };
             match name {
                 "-o" | "--output-file" | "--maxrregcount" | "-maxrregcount" | "--fmad" | "-fmad"

@@ -15,7 +15,8 @@ macro_rules! entry_points {
             $($name: unsafe extern "C" fn($($ty),*) -> u32,)*
         }
 
-        #[allow(non_snake_case)]
+        // Handles look like pointers, but the driver looks them up and follows none.
+        #[allow(non_snake_case, clippy::not_unsafe_ptr_arg_deref)]
         impl Driver {
             fn load(library: *mut c_void) -> Option<Driver> {
                 Some(Driver {

@@ -4,7 +4,6 @@ use cudart::api::{copy, device, event, launch, memory, properties, register, str
 use cudart::error::{Answer, Code};
 use cudart::types::{Dim3, FuncAttributes, Handle, Out, PointerAttributes, Text};
 use std::ffi::CString;
-use std::path::PathBuf;
 use std::sync::OnceLock;
 
 const PTX: &str = r"
@@ -73,7 +72,7 @@ fn variable() -> usize {
 fn start() {
     static STARTED: OnceLock<()> = OnceLock::new();
     STARTED.get_or_init(|| {
-        let mut folder = PathBuf::from(std::env::current_exe().expect("this test"));
+        let mut folder = std::env::current_exe().expect("this test");
         folder.pop();
         let path = CString::new(folder.join("libcuda.so").to_str().expect("a plain path")).expect("no zeros");
         // SAFETY: the path ends with a zero; the library is ours.

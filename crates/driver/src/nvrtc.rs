@@ -8,22 +8,23 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+type Program = *mut c_void;
+type Texts = *const *const c_char;
+type Create = unsafe extern "C" fn(*mut Program, *const c_char, *const c_char, c_int, Texts, Texts) -> c_int;
+type Compile = unsafe extern "C" fn(Program, c_int, Texts) -> c_int;
+type Size = unsafe extern "C" fn(Program, *mut usize) -> c_int;
+type Get = unsafe extern "C" fn(Program, *mut c_char) -> c_int;
+type Destroy = unsafe extern "C" fn(*mut Program) -> c_int;
+
 /// The library's functions that are used, by their types in its header.
 struct Nvrtc {
-    create: unsafe extern "C" fn(
-        *mut *mut c_void,
-        *const c_char,
-        *const c_char,
-        c_int,
-        *const *const c_char,
-        *const *const c_char,
-    ) -> c_int,
-    compile: unsafe extern "C" fn(*mut c_void, c_int, *const *const c_char) -> c_int,
-    log_size: unsafe extern "C" fn(*mut c_void, *mut usize) -> c_int,
-    log: unsafe extern "C" fn(*mut c_void, *mut c_char) -> c_int,
-    ptx_size: unsafe extern "C" fn(*mut c_void, *mut usize) -> c_int,
-    ptx: unsafe extern "C" fn(*mut c_void, *mut c_char) -> c_int,
-    destroy: unsafe extern "C" fn(*mut *mut c_void) -> c_int,
+    create: Create,
+    compile: Compile,
+    log_size: Size,
+    log: Get,
+    ptx_size: Size,
+    ptx: Get,
+    destroy: Destroy,
     /// Folder of headers that came with the library, where there is one.
     headers: Option<PathBuf>,
 }
@@ -75,37 +76,33 @@ impl Nvrtc {
     fn load() -> Option<Nvrtc> {
         let (library, path) = find()?;
         let headers = path.and_then(|p| Some(p.parent()?.parent()?.join("include"))).filter(|p| p.is_dir());
-        /// A function of the library, as a function of the type that its place has.
+        /// A function of the library.
         macro_rules! function {
-            ($name:literal) => {{
+            ($name:literal as $type:ty) => {{
                 // SAFETY: the library is open; its header gives the function of this name this type.
                 unsafe {
                     let address = libc::dlsym(library, $name.as_ptr());
                     if address.is_null() {
                         return None;
                     }
-                    std::mem::transmute(address)
+                    std::mem::transmute::<*mut c_void, $type>(address)
                 }
             }};
         }
         Some(Nvrtc {
-            create: function!(c"nvrtcCreateProgram"),
-            compile: function!(c"nvrtcCompileProgram"),
-            log_size: function!(c"nvrtcGetProgramLogSize"),
-            log: function!(c"nvrtcGetProgramLog"),
-            ptx_size: function!(c"nvrtcGetPTXSize"),
-            ptx: function!(c"nvrtcGetPTX"),
-            destroy: function!(c"nvrtcDestroyProgram"),
+            create: function!(c"nvrtcCreateProgram" as Create),
+            compile: function!(c"nvrtcCompileProgram" as Compile),
+            log_size: function!(c"nvrtcGetProgramLogSize" as Size),
+            log: function!(c"nvrtcGetProgramLog" as Get),
+            ptx_size: function!(c"nvrtcGetPTXSize" as Size),
+            ptx: function!(c"nvrtcGetPTX" as Get),
+            destroy: function!(c"nvrtcDestroyProgram" as Destroy),
             headers,
         })
     }
 
     /// A text that a program has: its log or its PTX.
-    fn text(
-        program: *mut c_void,
-        size: unsafe extern "C" fn(*mut c_void, *mut usize) -> c_int,
-        get: unsafe extern "C" fn(*mut c_void, *mut c_char) -> c_int,
-    ) -> Option<Vec<u8>> {
+    fn text(program: Program, size: Size, get: Get) -> Option<Vec<u8>> {
         let mut bytes = 0;
         // SAFETY: the program is one of the library's; the buffer has the size that it says.
         unsafe {

@@ -5,13 +5,12 @@ pub fn unpack(mut block: &[u8], size: usize) -> Option<Vec<u8>> {
     /// A length whose first four bits are all set goes on in bytes, up to one that is not 255.
     fn length(block: &mut &[u8], nibble: u8) -> Option<usize> {
         let mut len = usize::from(nibble);
-        while nibble == 15 {
+        let mut goes_on = nibble == 15;
+        while goes_on {
             let (&more, rest) = block.split_first()?;
             *block = rest;
             len += usize::from(more);
-            if more != 255 {
-                break;
-            }
+            goes_on = more == 255;
         }
         Some(len)
     }

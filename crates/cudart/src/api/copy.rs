@@ -85,7 +85,14 @@ pub fn peer(to: u64, _to_device: i32, from: u64, _from_device: i32, bytes: usize
     any(to, from, bytes, kind::DEVICE_TO_DEVICE)
 }
 
-pub fn peer_async(to: u64, _to: i32, from: u64, _from: i32, bytes: usize, on: Handle) -> Answer {
+pub fn peer_async(
+    to: u64,
+    _to_device: i32,
+    from: u64,
+    _from_device: i32,
+    bytes: usize,
+    on: Handle,
+) -> Answer {
     any_async(to, from, bytes, kind::DEVICE_TO_DEVICE, on)
 }
 
