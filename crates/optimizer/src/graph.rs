@@ -62,6 +62,8 @@ pub struct Node {
     pub state: Vec<(usize, V)>,
     /// Convergence registers that are set where it is left.
     pub converge: Vec<Inst>,
+    /// Other assumptions that a way out checks too.
+    pub also: Vec<Exit>,
     /// Removed: makes nothing, needs nothing.
     pub is_dead: bool,
 }
@@ -78,6 +80,7 @@ impl Node {
             tied: Vec::new(),
             state: Vec::new(),
             converge: Vec::new(),
+            also: Vec::new(),
             is_dead: false,
         }
     }
@@ -107,6 +110,107 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     pub end: End,
     pub head: u32,
+    /// Where convergence registers are set: before which node, by what.
+    pub converge: Vec<(usize, Inst)>,
+}
+
+impl Graph {
+    /// A value that only optimized code has.
+    pub fn fresh(&mut self, home: usize) -> V {
+        self.values.push(Value { home, node: None, known: None });
+        self.values.len() - 1
+    }
+
+    /// Puts nodes in another order, new ones among them, and says which node makes which value.
+    pub fn rearrange(&mut self, nodes: Vec<Node>) {
+        self.nodes = nodes;
+        for (n, node) in self.nodes.iter().enumerate() {
+            for v in node.writes() {
+                self.values[v].node = Some(n);
+            }
+        }
+    }
+
+    /// Puts one value in the place of others, wherever they are read.
+    pub fn replace(&mut self, by: &BTreeMap<V, V>) {
+        let last = |mut v: V| {
+            while let Some(&next) = by.get(&v) {
+                v = next;
+            }
+            v
+        };
+        for node in &mut self.nodes {
+            node.reads.iter_mut().for_each(|(_, g)| g.iter_mut().for_each(|v| *v = last(*v)));
+            node.tied.iter_mut().for_each(|t| t.0 = last(t.0));
+            node.state.iter_mut().for_each(|s| s.1 = last(s.1));
+        }
+    }
+
+    /// Values that keep their distance to others, or follow others in their register.
+    pub fn grouped(&self) -> Vec<bool> {
+        let mut grouped = vec![false; self.values.len()];
+        for n in self.nodes.iter().filter(|n| !n.is_dead) {
+            let groups = n.reads.iter().map(|r| &r.1).chain([&n.dst]).filter(|g| g.len() > 1);
+            groups.flatten().for_each(|&v| grouped[v] = true);
+            for &(old, new) in &n.tied {
+                (grouped[old], grouped[new]) = (true, true);
+            }
+        }
+        grouped
+    }
+
+    /// What each unit holds before a node, as far as the trace knows it, and which convergence registers were set.
+    pub fn state_before(&self, at: usize) -> (BTreeMap<usize, V>, BTreeMap<u32, Inst>) {
+        let mut now = BTreeMap::new();
+        for (v, value) in self.values.iter().enumerate() {
+            if value.node.is_none() && value.home != FRESH && value.home != FRESH_REGISTER {
+                now.entry(value.home).or_insert(v);
+            }
+        }
+        for node in &self.nodes[..at] {
+            for v in node.writes() {
+                now.insert(self.values[v].home, v);
+            }
+        }
+        let converge = self.converge.iter().filter(|c| c.0 <= at);
+        (now, converge.map(|(_, i)| (i.field(Field::Bar4), *i)).collect())
+    }
+
+    /// A way out before a node, for those whose predicate holds, to a place where the original goes on from there. Only before other
+    /// values were put in the place of the trace's own.
+    pub fn way_out(&mut self, at: usize, exit: Exit, when: V, live: &Set) -> Node {
+        let (now, converge) = self.state_before(at);
+        let mut branch = Inst::new(Op::Bra).with_flag(Field::Uniform, true);
+        branch.set_target(0);
+        branch.guard = PredUse::new(Pred(0));
+        let mut node = Node::new(branch, exit.place, Kind::Exit(exit));
+        node.reads.push((Slot::Guard, vec![when]));
+        for unit in live.iter().filter(|&u| u < CONVERGENCE) {
+            let v = match now.get(&unit) {
+                Some(&v) => v,
+                None => self.fresh(unit),
+            };
+            node.state.push((unit, v));
+        }
+        node.converge = converge
+            .into_iter()
+            .filter(|(r, _)| live.has(CONVERGENCE + *r as usize))
+            .map(|(_, i)| i)
+            .collect();
+        node
+    }
+
+    /// A vote of the whole warp whether any lane's predicate holds, and its answer.
+    pub fn vote(&mut self, place: u32, when: (V, bool)) -> (Node, V) {
+        let mut inst = Inst::new(Op::Vote).with(VoteMode::Any).with_flag(Field::All, true);
+        inst.ps[0] = PredUse { pred: Pred(0), neg: when.1 };
+        inst.pd[0] = Pred(0);
+        let mut node = Node::new(inst.canonical(), place, Kind::Plain);
+        node.reads.push((Slot::Pred(0), vec![when.0]));
+        let v = self.fresh(FRESH);
+        node.pd[0] = Some(v);
+        (node, v)
+    }
 }
 
 pub fn slot_of(role: Role) -> Option<usize> {
@@ -130,7 +234,13 @@ struct Builder<'a> {
 
 /// Makes the graph of a trace.
 pub fn build(blocks: &Blocks, trace: &Trace, live: &[Set]) -> Option<Graph> {
-    let graph = Graph { values: Vec::new(), nodes: Vec::new(), end: trace.end, head: trace.head };
+    let graph = Graph {
+        values: Vec::new(),
+        nodes: Vec::new(),
+        end: trace.end,
+        head: trace.head,
+        converge: Vec::new(),
+    };
     let mut b = Builder { graph, now: BTreeMap::new(), converge: BTreeMap::new(), live, start: blocks.start };
     for step in &trace.steps {
         match *step {
@@ -139,6 +249,8 @@ pub fn build(blocks: &Blocks, trace: &Trace, live: &[Set]) -> Option<Graph> {
                 match inst.op {
                     Op::Bssy if inst.guard == PredUse::TRUE => {
                         b.converge.insert(inst.field(Field::Bar4), *inst);
+                        let at = b.graph.nodes.len();
+                        b.graph.converge.push((at, *inst));
                     }
                     // Everyone is here.
                     Op::Bsync | Op::Nop => {}

@@ -20,12 +20,14 @@
 mod assign;
 pub mod blocks;
 mod emit;
+mod gather;
 mod graph;
 pub mod liveness;
 mod memory;
 mod optimize;
 mod order;
 pub mod profile;
+mod simplify;
 pub mod sites;
 mod trace;
 pub mod version;

@@ -10,6 +10,7 @@ use crate::profile::Profile;
 use crate::trace::{self, Trace};
 use crate::version::{Kind, Limits, Source, Version};
 use crate::whole;
+use crate::{gather, simplify};
 use std::collections::BTreeSet;
 
 /// Registers held back from the scheduler, from one try to the next: pairs and quads leave gaps.
@@ -87,11 +88,15 @@ fn prepare<'a>(
     live: &[Set],
     limits: &Limits,
 ) -> Option<(Ready<'a>, Cost)> {
-    let graph = graph::build(blocks, trace, live)?;
+    let mut graph = graph::build(blocks, trace, live)?;
+    let before = as_it_stands(blocks, trace, &graph, limits);
+    simplify::number(&mut graph, &|_, _| false);
+    let at_head = live.get((trace.head - blocks.start) as usize)?;
+    gather::gather(&mut graph, at_head);
+    simplify::sweep(&mut graph);
     let bundles = Bundles::new(&graph);
     let d = Dependences::new(&graph, &bundles, blocks, limits);
     let source: Vec<usize> = (0..graph.nodes.len()).filter(|&n| !graph.nodes[n].is_dead).collect();
-    let before = order::cycles(&graph, &d, &source) + overhead(blocks, trace, limits);
     let mut best: Option<(u32, Vec<usize>, assign::Assignment)> = None;
     let mut consider = |order: Vec<usize>, graph: &Graph| {
         let Some(a) = assign::assign(graph, &bundles, &order, limits.registers) else { return false };
@@ -110,6 +115,14 @@ fn prepare<'a>(
     consider(source, &graph);
     let (after, order, assignment) = best?;
     Some((Ready { trace, graph, order, assignment }, Cost { before, after }))
+}
+
+/// Cycles that the original takes on the trace's way.
+fn as_it_stands(blocks: &Blocks, trace: &Trace, graph: &Graph, limits: &Limits) -> u32 {
+    let bundles = Bundles::new(graph);
+    let d = Dependences::new(graph, &bundles, blocks, limits);
+    let source: Vec<usize> = (0..graph.nodes.len()).collect();
+    order::cycles(graph, &d, &source) + overhead(blocks, trace, limits)
 }
 
 /// Cycles that the original takes on the trace's way for what the trace does not have: jumps that are taken, and meeting points.
