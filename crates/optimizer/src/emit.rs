@@ -148,10 +148,10 @@ impl Writer<'_> {
             match &node.kind {
                 Kind::Exit(exit) => {
                     let at = self.code.len() as u32;
-                    for e in std::iter::once(exit).chain(&node.also) {
-                        let taken = e.taken;
-                        self.sites.push((at, Site { place: e.place, watch: Watch::Assumed { taken } }));
-                        let kind = Assumed::Branch { place: e.place, taken };
+                    for &kind in &node.checks {
+                        if let Assumed::Branch { place, taken } = kind {
+                            self.sites.push((at, Site { place, watch: Watch::Assumed { taken } }));
+                        }
                         let assumption = Assumption { kind, check: at };
                         if !self.assumptions.contains(&assumption) {
                             self.assumptions.push(assumption);

@@ -3,13 +3,12 @@
 //! Turns of a loop that were unrolled become one piece of straight code this way, with one check, so that loads of all turns can
 //! be under way together.
 
-use crate::graph::{FRESH, Graph, Kind, Node, Slot, V};
+use crate::graph::{Graph, Kind, Node, Slot, V};
 use crate::liveness::Set;
 use crate::memory::{self, Touch};
 use crate::simplify;
 use crate::trace::Exit;
-use isa::field::Field;
-use isa::{Inst, Op, Pred, PredUse};
+use crate::version::Kind as Assumed;
 
 /// Nodes that compute a value from what is there when the trace begins, if it can be had that way.
 fn origin(graph: &Graph, v: V, grouped: &[bool], needed: &mut Vec<usize>) -> bool {
@@ -41,7 +40,8 @@ pub fn gather(graph: &mut Graph, live: &Set) {
         let node = &graph.nodes[n];
         let Kind::Exit(exit) = node.kind else { continue };
         let Some(&(_, ref guard)) = node.reads.iter().find(|r| r.0 == Slot::Guard) else { continue };
-        if node.is_dead || !node.also.is_empty() {
+        let is_branch = node.checks.iter().all(|c| matches!(c, Assumed::Branch { .. }));
+        if node.is_dead || !is_branch || exit.beside {
             continue;
         }
         // The predicate itself, before any vote.
@@ -73,7 +73,7 @@ pub fn gather(graph: &mut Graph, live: &Set) {
     let mut rest = &conditions[1..];
     while !rest.is_empty() {
         let (now, later) = rest.split_at(rest.len().min(2));
-        let (node, v) = either(graph, place, any, now);
+        let (node, v) = simplify::either(graph, place, any, now);
         top.push(node);
         any = (v, false);
         rest = later;
@@ -88,7 +88,7 @@ pub fn gather(graph: &mut Graph, live: &Set) {
     }
     let mut out = graph.way_out(0, exit, guard.0, live);
     out.inst.guard.neg = guard.1;
-    out.also = found[1..].iter().map(|f| f.1).collect();
+    out.checks = found.iter().flat_map(|f| graph.nodes[f.0].checks.clone()).collect();
     top.push(out);
     for n in found.iter().map(|f| f.0).chain(votes) {
         graph.nodes[n].is_dead = true;
@@ -102,21 +102,4 @@ pub fn gather(graph: &mut Graph, live: &Set) {
     }
     let rest = old.into_iter().enumerate().filter(|(n, _)| kept[*n]).map(|(_, node)| node);
     graph.rearrange(top.into_iter().chain(rest).collect());
-}
-
-/// A predicate that holds where any of up to three holds.
-fn either(graph: &mut Graph, place: u32, first: (V, bool), more: &[(V, bool)]) -> (Node, V) {
-    let mut inst = Inst::new(Op::Plop3).with_num(Field::Lut, 0xfe);
-    inst.pd[0] = Pred(0);
-    inst.ps = [PredUse::FALSE; 3];
-    let mut reads = Vec::new();
-    for (k, &(v, neg)) in std::iter::once(&first).chain(more).enumerate() {
-        inst.ps[k] = PredUse { pred: Pred(0), neg };
-        reads.push((Slot::Pred(k), vec![v]));
-    }
-    let mut node = Node::new(inst.canonical(), place, Kind::Plain);
-    node.reads = reads;
-    let v = graph.fresh(FRESH);
-    node.pd[0] = Some(v);
-    (node, v)
 }

@@ -6,6 +6,7 @@
 use crate::blocks::Blocks;
 use crate::liveness::{CONVERGENCE, PREDICATES, Set};
 use crate::trace::{End, Exit, Step, Trace};
+use crate::version::Kind as Assumed;
 use isa::field::{Field, VoteMode};
 use isa::{Inst, Op, Operand, Pred, PredUse, Reg, Role};
 use std::collections::BTreeMap;
@@ -62,8 +63,8 @@ pub struct Node {
     pub state: Vec<(usize, V)>,
     /// Convergence registers that are set where it is left.
     pub converge: Vec<Inst>,
-    /// Other assumptions that a way out checks too.
-    pub also: Vec<Exit>,
+    /// What a way out checks.
+    pub checks: Vec<Assumed>,
     /// Removed: makes nothing, needs nothing.
     pub is_dead: bool,
 }
@@ -80,7 +81,7 @@ impl Node {
             tied: Vec::new(),
             state: Vec::new(),
             converge: Vec::new(),
-            also: Vec::new(),
+            checks: Vec::new(),
             is_dead: false,
         }
     }
@@ -396,6 +397,9 @@ impl Builder<'_> {
             let mut node = Node::new(branch, exit.place, Kind::Exit(exit));
             self.read_pred(&mut node, exit.when.pred, Slot::Guard);
             self.graph.nodes.push(node);
+        }
+        if let Some(n) = self.graph.nodes.last_mut() {
+            n.checks.push(Assumed::Branch { place: exit.place, taken: exit.taken });
         }
         self.leave(&live);
     }

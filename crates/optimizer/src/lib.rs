@@ -17,6 +17,7 @@
 //! the original would, or less: no load is executed whose address the original would not have loaded from on that path, and floating-point
 //! operations are never reassociated. So results and faults are the same bit for bit.
 
+mod apart;
 mod assign;
 pub mod blocks;
 mod emit;

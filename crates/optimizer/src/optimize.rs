@@ -10,13 +10,16 @@ use crate::profile::Profile;
 use crate::trace::{self, Trace};
 use crate::version::{Kind, Limits, Source, Version};
 use crate::whole;
-use crate::{gather, simplify};
+use crate::{apart, gather, simplify};
 use std::collections::BTreeSet;
 
 /// Registers held back from the scheduler, from one try to the next: pairs and quads leave gaps.
 const HELD_BACK: [i32; 6] = [1, 3, 6, 10, 14, 20];
 /// Cycles in a hundred that a version must save to be worth having.
 const WORTH: u64 = 3;
+
+/// Branches may go the other way so many times as often as other assumptions may fail.
+const BRANCHES: u64 = 8;
 
 /// Makes a better version of a block; none where there is nothing to gain.
 pub fn optimize(
@@ -37,7 +40,7 @@ pub fn optimize(
     let (mut before, mut after, mut work) = (0u64, 0u64, 0u64);
     let mut ready = Vec::new();
     for t in &traces {
-        let (r, cost) = prepare(blocks, t, &live, limits)?;
+        let (r, cost) = prepare(blocks, t, profile, &spoilt, &live, limits)?;
         before += t.weight * u64::from(cost.before);
         after += t.weight * u64::from(cost.after);
         work += r.graph.nodes.len() as u64;
@@ -60,20 +63,19 @@ pub fn optimize(
     Some(version)
 }
 
-/// Ways of branches that were assumed and failed too often.
-fn spoilt(profile: &Profile, source: Source, limits: &Limits) -> BTreeSet<(u32, bool)> {
+/// Assumptions of the last version that failed too often.
+fn spoilt(profile: &Profile, source: Source, limits: &Limits) -> BTreeSet<Kind> {
     let Source::Last(last) = source else { return BTreeSet::new() };
     let failed = |kind: &Kind| profile.failures.get(&kind.to_string()).copied().unwrap_or(0);
-    last.assumptions
-        .iter()
-        .filter_map(|a| match a.kind {
-            Kind::Branch { place, taken } => {
-                let checks = profile.branches.get(&place).map_or(0, |b| b.executions).max(1);
-                (failed(&a.kind) * limits.failures_one_in > checks * 8).then_some((place, taken))
-            }
-            _ => None,
-        })
-        .collect()
+    let too_often = |kind: &Kind| match *kind {
+        // Whoever leaves at a branch comes back soon.
+        Kind::Branch { place, .. } => {
+            let checks = profile.branches.get(&place).map_or(0, |b| b.executions).max(1);
+            failed(kind) * limits.failures_one_in > checks * BRANCHES
+        }
+        _ => failed(kind) * limits.failures_one_in > profile.entries,
+    };
+    last.assumptions.iter().map(|a| a.kind).filter(too_often).collect()
 }
 
 struct Cost {
@@ -85,12 +87,16 @@ struct Cost {
 fn prepare<'a>(
     blocks: &Blocks,
     trace: &'a Trace,
+    profile: &Profile,
+    spoilt: &BTreeSet<Kind>,
     live: &[Set],
     limits: &Limits,
 ) -> Option<(Ready<'a>, Cost)> {
     let mut graph = graph::build(blocks, trace, live)?;
     let before = as_it_stands(blocks, trace, &graph, limits);
-    simplify::number(&mut graph, &|_, _| false);
+    let live_at = |place: u32| live.get((place - blocks.start) as usize).copied().unwrap_or_default();
+    let pairs = apart::assume(&mut graph, profile, spoilt, &live_at);
+    simplify::number(&mut graph, &|store, load| pairs.contains(&(store, load)));
     let at_head = live.get((trace.head - blocks.start) as usize)?;
     gather::gather(&mut graph, at_head);
     simplify::sweep(&mut graph);

@@ -1,9 +1,10 @@
 //! Removes what is computed twice, and what nobody needs.
 
-use crate::graph::{Graph, Kind, Node, V};
+use crate::graph::{FRESH, Graph, Kind, Node, Slot, V};
 use crate::memory::{self, Touch};
 use crate::order::uregs_written;
-use isa::{Inst, Operand, Pred, Reg};
+use isa::field::Field;
+use isa::{Inst, Op, Operand, Pred, PredUse, Reg};
 use std::collections::{BTreeMap, HashMap};
 
 /// Whether a node only makes values from values.
@@ -14,7 +15,7 @@ pub fn is_pure(graph: &Graph, node: &Node) -> bool {
 }
 
 /// What a node computes, registers left out.
-fn key(node: &Node) -> (Inst, Vec<Vec<V>>) {
+pub fn key(node: &Node) -> (Inst, Vec<Vec<V>>) {
     let mut inst = node.inst;
     inst.dst = if node.dst.is_empty() { Reg::RZ } else { Reg(0) };
     for k in 0..2 {
@@ -30,7 +31,7 @@ fn key(node: &Node) -> (Inst, Vec<Vec<V>>) {
     if !inst.e.is_zero() {
         inst.e = Reg(0);
     }
-    let plain = |p: &mut isa::PredUse| {
+    let plain = |p: &mut PredUse| {
         if p.pred != Pred::PT {
             p.pred = Pred(0);
         }
@@ -116,4 +117,21 @@ pub fn sweep(graph: &mut Graph) {
         needs.into_iter().for_each(|v| uses[v] -= 1);
         graph.nodes[n].is_dead = true;
     }
+}
+
+/// A predicate that holds where any of up to three holds.
+pub fn either(graph: &mut Graph, place: u32, first: (V, bool), more: &[(V, bool)]) -> (Node, V) {
+    let mut inst = Inst::new(Op::Plop3).with_num(Field::Lut, 0xfe);
+    inst.pd[0] = Pred(0);
+    inst.ps = [PredUse::FALSE; 3];
+    let mut reads = Vec::new();
+    for (k, &(v, neg)) in std::iter::once(&first).chain(more).enumerate() {
+        inst.ps[k] = PredUse { pred: Pred(0), neg };
+        reads.push((Slot::Pred(k), vec![v]));
+    }
+    let mut node = Node::new(inst.canonical(), place, Kind::Plain);
+    node.reads = reads;
+    let v = graph.fresh(FRESH);
+    node.pd[0] = Some(v);
+    (node, v)
 }

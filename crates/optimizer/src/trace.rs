@@ -7,6 +7,7 @@
 
 use crate::blocks::{Block, Blocks, is_barrier};
 use crate::profile::Profile;
+use crate::version::Kind;
 use crate::whole;
 use isa::field::Field;
 use isa::{Op, PredUse};
@@ -79,16 +80,11 @@ struct Tracer<'a> {
     /// Branches that jump back, by where they jump to.
     latches: BTreeMap<u32, Vec<u32>>,
     /// Branches whose assumption failed too often.
-    spoilt: &'a BTreeSet<(u32, bool)>,
+    spoilt: &'a BTreeSet<Kind>,
 }
 
 /// The traces of a block, that of its entry first. `spoilt` are ways of branches that are not to be assumed.
-pub fn traces(
-    blocks: &Blocks,
-    block: &Block,
-    profile: &Profile,
-    spoilt: &BTreeSet<(u32, bool)>,
-) -> Vec<Trace> {
+pub fn traces(blocks: &Blocks, block: &Block, profile: &Profile, spoilt: &BTreeSet<Kind>) -> Vec<Trace> {
     let mut latches: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for &place in &block.places {
         if let Some(i) = blocks.inst(place)
@@ -253,7 +249,8 @@ impl Tracer<'_> {
                 () => self.likely(place),
             };
             let uniform = inst.op == Op::Bra && inst.flag(Field::Uniform);
-            let Some(taken) = way.filter(|&w| !self.spoilt.contains(&(place, w))) else {
+            let Some(taken) = way.filter(|&taken| !self.spoilt.contains(&Kind::Branch { place, taken }))
+            else {
                 // Both ways are taken; warps come there whole if they part nowhere.
                 more.extend([place + 1, to].map(|p| (p, uniform)));
                 break End::Jump(place);
