@@ -3,6 +3,7 @@
 use crate::assign;
 use crate::blocks::Blocks;
 use crate::emit::{self, Ready};
+use crate::evaluate::Evaluator;
 use crate::graph::{self, Graph};
 use crate::liveness::{self, Set};
 use crate::order::{self, Bundles, Dependences};
@@ -10,7 +11,7 @@ use crate::profile::Profile;
 use crate::trace::{self, Trace};
 use crate::version::{Kind, Limits, Source, Version};
 use crate::whole;
-use crate::{apart, gather, simplify};
+use crate::{apart, fold, gather, simplify, specialise};
 use std::collections::BTreeSet;
 
 /// Registers held back from the scheduler, from one try to the next: pairs and quads leave gaps.
@@ -39,8 +40,9 @@ pub fn optimize(
     let traces = trace::traces(blocks, b, profile, &spoilt);
     let (mut before, mut after, mut work) = (0u64, 0u64, 0u64);
     let mut ready = Vec::new();
+    let mut evaluator = Evaluator::new()?;
     for t in &traces {
-        let (r, cost) = prepare(blocks, t, profile, &spoilt, &live, limits)?;
+        let (r, cost) = prepare(blocks, t, b.entry, profile, &spoilt, &live, limits, &mut evaluator)?;
         before += t.weight * u64::from(cost.before);
         after += t.weight * u64::from(cost.after);
         work += r.graph.nodes.len() as u64;
@@ -87,32 +89,45 @@ struct Cost {
 fn prepare<'a>(
     blocks: &Blocks,
     trace: &'a Trace,
+    entry: u32,
     profile: &Profile,
     spoilt: &BTreeSet<Kind>,
     live: &[Set],
     limits: &Limits,
+    evaluator: &mut Evaluator,
 ) -> Option<(Ready<'a>, Cost)> {
     let mut graph = graph::build(blocks, trace, live)?;
     let before = as_it_stands(blocks, trace, &graph, limits);
     let live_at = |place: u32| live.get((place - blocks.start) as usize).copied().unwrap_or_default();
+    let is_entry = trace.head == entry;
+    if let Some(known) =
+        specialise::specialise(&graph, is_entry, profile, spoilt, limits, &live_at, evaluator)
+    {
+        graph = known;
+    }
     let pairs = apart::assume(&mut graph, profile, spoilt, &live_at);
     simplify::number(&mut graph, &|store, load| pairs.contains(&(store, load)));
     let at_head = live.get((trace.head - blocks.start) as usize)?;
     gather::gather(&mut graph, at_head);
     simplify::sweep(&mut graph);
+    fold::settle(&mut graph);
     let bundles = Bundles::new(&graph);
     let d = Dependences::new(&graph, &bundles, blocks, limits);
     let source: Vec<usize> = (0..graph.nodes.len()).filter(|&n| !graph.nodes[n].is_dead).collect();
     let mut best: Option<(u32, Vec<usize>, assign::Assignment)> = None;
+    let count = source.len();
     let mut consider = |order: Vec<usize>, graph: &Graph| {
-        let Some(a) = assign::assign(graph, &bundles, &order, limits.registers) else { return false };
+        debug_assert_eq!(order.len(), count, "something waits for what never comes");
+        if order.len() != count {
+            return;
+        }
+        let Some(a) = assign::assign(graph, &bundles, &order, limits.registers) else { return };
         let end = graph.nodes.len() - 1;
         let moves = a.copies.get(&end).map_or(0, Vec::len) as u32;
         let cost = order::cycles(graph, &d, &order) + moves;
         if best.as_ref().is_none_or(|b| cost < b.0) {
             best = Some((cost, order, a));
         }
-        true
     };
     for held_back in HELD_BACK {
         let order = order::schedule(&graph, &d, limits.registers as i32 - held_back, 6);
