@@ -103,7 +103,7 @@ pub fn assign(graph: &Graph, bundles: &Bundles, order: &[usize], registers: u32)
         .nodes
         .iter()
         .enumerate()
-        .filter(|(_, n)| !n.is_dead && !(n.state.is_empty() && n.constants.is_empty()))
+        .filter(|(_, n)| !(n.is_dead || n.state.is_empty() && n.constants.is_empty()))
     {
         let moves: Vec<(usize, From)> = node
             .state

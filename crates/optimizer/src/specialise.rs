@@ -41,7 +41,7 @@ pub fn specialise(
     for c in chosen.clone() {
         let without: Vec<Candidate> = chosen.iter().copied().filter(|x| *x != c).collect();
         if let Some(n) = size(graph, &without, evaluator)
-            && n <= best + LEAST - 1
+            && n < best + LEAST
         {
             (chosen, best) = (without, n);
         }
