@@ -33,6 +33,7 @@ pub mod profile;
 mod simplify;
 pub mod sites;
 mod specialise;
+mod stable;
 mod trace;
 pub mod version;
 mod whole;
