@@ -20,6 +20,7 @@
 //! | `simplify`, `gather` | what is computed twice or for nobody; ways out that can be taken at once |
 //! | `order`, `assign`, `emit` | the order of instructions, registers, code |
 //! | `explain` | all that as text |
+//! | [`damaged`] | what the fuzz target runs |
 //!
 //! # Contract
 //! Where a version begins, where it waits at a barrier, and wherever it goes back to the original code, every register, predicate,
@@ -30,6 +31,7 @@
 mod apart;
 mod assign;
 pub mod blocks;
+pub mod damaged;
 mod emit;
 mod evaluate;
 mod explain;
