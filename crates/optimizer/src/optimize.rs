@@ -99,7 +99,8 @@ impl Context<'_> {
     }
 
     fn live_at(&self, place: u32) -> Set {
-        self.live.get((place - self.blocks.start) as usize).copied().unwrap_or_default()
+        let at = place.checked_sub(self.blocks.start).map(|n| n as usize);
+        at.and_then(|n| self.live.get(n)).copied().unwrap_or_else(liveness::everything)
     }
 
     /// Orders a trace and gives it registers.
