@@ -102,11 +102,6 @@ impl Replacing {
         }
     }
 
-    /// Units of a CTA of so many warps.
-    fn unit_of(&self, warp: usize) -> usize {
-        if self.known.level == Level::Warp { warp } else { 0 }
-    }
-
     fn next_work(&self) -> u64 {
         self.jobs.iter().map(|j| j.next).min().unwrap_or(u64::MAX)
     }
@@ -274,6 +269,27 @@ impl Sm {
         self.note_work();
     }
 
+    /// A warp came to a barrier, or ended; if that ends a phase, warps leave at `release`.
+    pub(super) fn arrive_optimizing(&mut self, work: &mut Work<'_>, n: usize, release: u64, now: u64) {
+        let slot = usize::from(self.warps[n].cta);
+        let cta = &work.ctas[slot];
+        if cta.phases != cta.resident.cta().ended_phases {
+            self.meet(work, slot, release, now);
+        } else if !cta.resident.is_done(self.warps[n].index.into()) {
+            self.wait_for_others(n, now);
+        }
+    }
+
+    /// A set of SMs that this one is part of has a table.
+    pub fn take_table(&mut self, table: &Table, work: &mut Work<'_>) {
+        let Some(mut r) = self.replacing.take() else { return };
+        r.tally.discarded += u64::from(r.table.merge(table));
+        self.share(&mut r, work);
+        self.fetch.invalidate();
+        r.tally.invalidated += 1;
+        self.replacing = Some(r);
+    }
+
     /// A warp waits at a barrier for others of its CTA: it may optimize until they come.
     pub(super) fn wait_for_others(&mut self, n: usize, now: u64) {
         let (slot, sub_core) = (usize::from(self.warps[n].cta), usize::from(self.warps[n].sub_core));
@@ -304,10 +320,11 @@ impl Sm {
             r.jobs.iter_mut().filter(|j| j.slot == slot).for_each(|j| j.next = u64::MAX);
         }
         let known = r.known.clone();
+        let level = known.level;
         let cta = &mut work.ctas[slot];
         let mut next = None;
         for w in 0..cta.resident.warps() {
-            let u = r.unit_of(w);
+            let u = unit_of(level, w);
             let unit = &mut r.units[slot][u];
             let place = cta.resident.warp(w).waiting().map(|(pc, _)| pc.0);
             next = next.or(place.and_then(|pc| known.behind(pc)));
@@ -315,6 +332,8 @@ impl Sm {
             watcher.take(|b, profile| unit.blocks[b].profile.add(&profile));
             for (place, seen) in std::mem::take(&mut watcher.checked) {
                 let all = unit.checked.entry(place).or_default();
+                (all.checks, all.failed) = (all.checks + seen.checks, all.failed + seen.failed);
+                let all = r.tally.checked.entry(place).or_default();
                 (all.checks, all.failed) = (all.checks + seen.checks, all.failed + seen.failed);
             }
         }
@@ -328,7 +347,7 @@ impl Sm {
         for &u in &changed {
             let table = &r.units[slot][u].table;
             let entries = known.entries(|b| table.get(b).map(|e| e.version));
-            for w in (0..cta.resident.warps()).filter(|&w| r.unit_of(w) == u) {
+            for w in (0..cta.resident.warps()).filter(|&w| unit_of(level, w) == u) {
                 cta.resident.set_entries(w, &entries);
                 if known.level == Level::Warp && !cta.resident.is_done(w) {
                     self.fetch.invalidate_front(self.warps[usize::from(cta.warps[w])].sub_core.into());
@@ -368,6 +387,7 @@ impl Sm {
     /// Gives all units what is better than their own; whether there was any.
     pub(super) fn share(&mut self, r: &mut Replacing, work: &mut Work<'_>) -> bool {
         let mut any = false;
+        let level = r.known.level;
         for slot in 0..r.units.len() {
             for u in 0..r.units[slot].len() {
                 let unit = &mut r.units[slot][u];
@@ -387,7 +407,7 @@ impl Sm {
                 any = true;
                 let entries = r.known.entries(|b| unit.table.get(b).map(|e| e.version));
                 if let Some(cta) = work.ctas.get_mut(slot) {
-                    for w in (0..cta.resident.warps()).filter(|&w| r.unit_of(w) == u) {
+                    for w in (0..cta.resident.warps()).filter(|&w| unit_of(level, w) == u) {
                         cta.resident.set_entries(w, &entries);
                     }
                 }
@@ -473,6 +493,12 @@ impl Sm {
         self.warps.iter().filter(is_it).count() as u32
     }
 
+    /// The launch is over: what was counted, and what happened.
+    pub fn end_replacing(&mut self) -> Option<(Tally, Vec<Event>)> {
+        self.work_at = u64::MAX;
+        self.replacing.take().map(|r| (r.tally, r.events))
+    }
+
     /// There is more code: everybody knows of it. At an exchange point.
     pub fn know(&mut self, known: &Arc<Known>, above: &Arc<Table>, work: &mut Work<'_>) {
         let Some(r) = &mut self.replacing else { return };
@@ -486,6 +512,11 @@ impl Sm {
             }
         }
     }
+}
+
+/// The unit of a CTA that a warp belongs to.
+fn unit_of(level: Level, warp: usize) -> usize {
+    if level == Level::Warp { warp } else { 0 }
 }
 
 /// What a warp tells, if it does.

@@ -99,6 +99,13 @@ impl Fetch {
         self.fronts.iter_mut().for_each(|f| f.l0.clear());
     }
 
+    /// The same for what a sub-core has of its own.
+    pub fn invalidate_front(&mut self, sub_core: usize) {
+        if let Some(front) = self.fronts.get_mut(sub_core) {
+            front.l0.clear();
+        }
+    }
+
     /// When a line of code, by its number in memory, is there, if the sub-core's own cache has it. Asked for when a warp
     /// enters it.
     #[inline]
