@@ -7,6 +7,8 @@ mod config;
 mod disasm;
 mod explain;
 mod launching;
+mod optimize;
+mod optimizing;
 mod profile;
 mod render;
 mod report;
@@ -45,6 +47,8 @@ enum Command {
     Disasm(disasm::Arguments),
     /// Run a launch file under every policy of the warp schedulers and compare them.
     Schedulers(schedulers::Arguments),
+    /// Run a launch file as it is and with code optimized while it runs, and show what that changed.
+    Optimize(Box<optimize::Arguments>),
     /// List, show and compare configurations of the machine.
     Config(config::Arguments),
 }
@@ -80,6 +84,7 @@ fn main() -> ExitCode {
         Command::Compile(arguments) => compile::run(&arguments),
         Command::Disasm(arguments) => disasm::run(&arguments),
         Command::Schedulers(arguments) => schedulers::run(&arguments),
+        Command::Optimize(arguments) => optimize::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
     };
     match ended {
