@@ -143,6 +143,10 @@ pub struct Checked {
     pub failed: u64,
 }
 
+/// The first entries of a block by a warp are all recorded, later ones now and then: profiles are taken for entries that were.
+const ALL_OF: u32 = 16;
+const ONE_IN: u32 = 8;
+
 /// What a warp tells.
 pub struct Watcher {
     pub known: Arc<Known>,
@@ -151,6 +155,9 @@ pub struct Watcher {
     pub block: Option<u32>,
     /// By block, since somebody took them.
     profiles: Vec<Profile>,
+    /// Entries of each block so far, and whether this one is recorded.
+    entries: Vec<u32>,
+    is_on: bool,
     pub checked: BTreeMap<u32, Checked>,
 }
 
@@ -161,6 +168,8 @@ impl Watcher {
             recorder: Recorder::default(),
             block: None,
             profiles: vec![Profile::default(); known.blocks()],
+            entries: vec![0; known.blocks()],
+            is_on: false,
             checked: BTreeMap::new(),
         }
     }
@@ -178,7 +187,10 @@ impl Watcher {
 impl Observer for Watcher {
     fn enter(&mut self, block: u32, mask: u32, registers: &Registers<'_>) {
         self.block = Some(block);
-        let Some(profile) = self.profiles.get_mut(block as usize) else { return };
+        let Some(entries) = self.entries.get_mut(block as usize) else { return };
+        *entries += 1;
+        self.is_on = *entries <= ALL_OF || *entries % ONE_IN == 0;
+        let Some(profile) = self.profiles.get_mut(block as usize).filter(|_| self.is_on) else { return };
         self.recorder.enter(profile);
         for &(at, constant) in &self.known.values[block as usize] {
             let row = match at {
@@ -193,8 +205,8 @@ impl Observer for Watcher {
         let Some(profile) = self.block.and_then(|b| self.profiles.get_mut(b as usize)) else { return };
         for told in self.known.told_at(place) {
             match told {
-                Told::Branch(at) => self.recorder.branch(profile, *at, active, taken),
-                Told::Assumed { place: at, taken: way } if taken == 0 => {
+                Told::Branch(at) if self.is_on => self.recorder.branch(profile, *at, active, taken),
+                Told::Assumed { place: at, taken: way } if taken == 0 && self.is_on => {
                     self.recorder.branch(profile, *at, active, if *way { active } else { 0 });
                 }
                 Told::Check(kinds) => {
@@ -211,6 +223,9 @@ impl Observer for Watcher {
     }
 
     fn access(&mut self, place: u32, access: &Access) {
+        if !self.is_on {
+            return;
+        }
         let Some(profile) = self.block.and_then(|b| self.profiles.get_mut(b as usize)) else { return };
         for told in self.known.told_at(place) {
             if let Told::Access { place: at, is_store } = told {
@@ -221,6 +236,9 @@ impl Observer for Watcher {
     }
 
     fn result(&mut self, place: u32, mask: u32, value: &[u32; 32]) {
+        if !self.is_on {
+            return;
+        }
         let Some(profile) = self.block.and_then(|b| self.profiles.get_mut(b as usize)) else { return };
         for told in self.known.told_at(place) {
             if let Told::Loaded(at) = told {
