@@ -11,7 +11,7 @@ use crate::distribution::Occupancy;
 use crate::front::Front;
 use crate::memory;
 use crate::observe::{self, Traffic};
-use crate::optimizing::{self, Optimized, Service};
+use crate::optimizing::{self, Kept as KeptVersions, Optimized, Service};
 use crate::ports::{CtaEnd, CtaStart, Request, Response};
 use crate::progress::Progress;
 use crate::sm::code::Code;
@@ -139,6 +139,8 @@ pub struct Ppu {
     /// What tells the programs apart that ran here; each has its own place in memory.
     programs: Vec<u64>,
     trace_registers: Registers,
+    /// Versions of code that launches left for the next ones of their kernels.
+    versions: Vec<KeptVersions>,
     /// The cycle of the last checkpoint.
     checkpointed: Cycle,
 }
@@ -155,6 +157,7 @@ impl Ppu {
             launches: 0,
             programs: Vec::new(),
             trace_registers: Registers::default(),
+            versions: Vec::new(),
             checkpointed: Cycle(0),
             config: Arc::new(config),
         }
@@ -218,13 +221,6 @@ impl Ppu {
         }
         let function = launch.kernel().function();
         let image = launch.program().image();
-        let service = options.optimize.and_then(|o| {
-            Service::new(&self.config, o, launch, self.now.later(self.next_submit)).map(Box::new)
-        });
-        let code = match &service {
-            None => Code::new(image, function.registers, &self.config.sm),
-            Some(service) => service.code(&self.config),
-        };
         let resumed = options.resume.map(|bytes| self.resume(bytes)).transpose()?;
         if resumed.is_none() {
             self.launches += 1;
@@ -234,6 +230,15 @@ impl Ppu {
         if resumed.is_some() && self.programs.len() != known {
             return Err(checkpoint::damaged("another program"));
         }
+        let key = (code_base, function.start);
+        let service = options.optimize.and_then(|o| {
+            let (start, kept) = (self.now.later(self.next_submit), self.versions.iter().find(|k| k.key == key));
+            Service::new(&self.config, o, launch, start, kept).map(Box::new)
+        });
+        let code = match &service {
+            None => Code::new(image, function.registers, &self.config.sm),
+            Some(service) => service.code(&self.config),
+        };
         let contexts = Arc::new(vec![Context {
             launch: service.as_ref().map_or(launch, |s| s.launch()).clone(),
             memory,
@@ -325,7 +330,7 @@ impl Ppu {
         let traffic = run.traffic.take();
         let service = run.service.take().map(|s| s.0);
         let mut watchers = Vec::new();
-        let mut tallies = Vec::new();
+        let mut replaced = Vec::new();
         for mut part in run.parts {
             if options.record_choices {
                 timed.choices.push(part.sm.take_choices());
@@ -335,7 +340,7 @@ impl Ppu {
             }
             part.sm.add_to(&mut timed.counters, &mut timed.stalls);
             watchers.push(part.sm.take_watcher());
-            tallies.extend(part.sm.end_replacing());
+            replaced.extend(part.sm.end_replacing());
             self.sms.push(part.sm);
         }
         let end = outcome?;
@@ -364,7 +369,11 @@ impl Ppu {
                 own.iter_mut().zip(row).for_each(|(sum, n)| *sum += n);
             }
             timed.stalls.truncate(image.code.len() + 1);
-            timed.optimized = Some(service.report(tallies.into_iter()));
+            if let Some(kept) = service.keep(key, replaced.iter().map(|r| &r.table)) {
+                self.versions.retain(|k| k.key != key);
+                self.versions.push(kept);
+            }
+            timed.optimized = Some(service.report(replaced.into_iter().map(|r| (r.tally, r.events))));
         }
         Ok(timed)
     }
@@ -627,12 +636,13 @@ impl<'l, 'p> Run<'l, 'p> {
                 tasks.collect(part);
             }
         }
-        if let Some((service, place)) = &mut self.service
-            && let Some(from) = service.serve(&mut self.parts, until, self.config)
-        {
-            let instructions = service.launch().kernel().end() - from;
-            let bytes = u64::from(instructions) * INSTRUCTION_BYTES;
-            self.memory.host_write(*place + u64::from(from) * INSTRUCTION_BYTES, bytes);
+        if let Some((service, place)) = &mut self.service {
+            let (grown, gpcs) = service.serve(&mut self.parts, until, self.config);
+            if let Some(from) = grown {
+                let bytes = u64::from(service.launch().kernel().end() - from) * INSTRUCTION_BYTES;
+                self.memory.host_write(*place + u64::from(from) * INSTRUCTION_BYTES, bytes);
+            }
+            gpcs.into_iter().for_each(|n| self.memory.forget_code(n));
         }
         if let Some(traffic) = self.traffic.as_mut().filter(|t| t.is_due(until)) {
             let mut counters = self.memory.counters();

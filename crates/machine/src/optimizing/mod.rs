@@ -20,7 +20,7 @@ mod table;
 mod watching;
 
 pub use report::{BlockReport, Event, Happened, Mean, Optimized, Tally, VersionReport};
-pub(crate) use service::Service;
+pub(crate) use service::{Kept, Service};
 pub use spec::{Profiling, Spec, Translation};
 pub use table::{Entry, Level, Table};
 pub use watching::{Checked, Known, Placed, Watcher};

@@ -41,6 +41,14 @@ struct Served {
     work: u64,
 }
 
+/// What the machine keeps of a kernel's versions for its next launch: the end of a kernel is a barrier of the whole machine.
+pub(crate) struct Kept {
+    /// Where the code lies, and where the kernel begins.
+    pub key: (u64, u32),
+    made: Vec<(Version, Profile)>,
+    table: Table,
+}
+
 /// Makes versions for a launch.
 pub(crate) struct Service {
     options: Options,
@@ -67,6 +75,8 @@ pub(crate) struct Service {
     above: Vec<Arc<Table>>,
     events: Vec<Event>,
     withdrawn: Vec<u32>,
+    /// GPCs whose caches are to be invalidated.
+    invalidated: Vec<usize>,
     tally: Tally,
 }
 
@@ -114,7 +124,13 @@ fn groups(config: &Config, blocks: usize) -> Vec<(Level, std::ops::Range<usize>,
 
 impl Service {
     /// Prepares a launch; none where its program has no blocks that could be optimized.
-    pub fn new(config: &Config, options: Options, launch: &Launch, start: Cycle) -> Option<Service> {
+    pub fn new(
+        config: &Config,
+        options: Options,
+        launch: &Launch,
+        start: Cycle,
+        kept: Option<&Kept>,
+    ) -> Option<Service> {
         let image = launch.program().image();
         let function = launch.kernel().function();
         let number = image.functions.iter().position(|f| f.is_entry && f.start == function.start)?;
@@ -163,6 +179,7 @@ impl Service {
             above: vec![Arc::new(Table::new(count)); config.sms() as usize],
             events: Vec::new(),
             withdrawn: Vec::new(),
+            invalidated: Vec::new(),
             tally: Tally::default(),
             spec,
             blocks,
@@ -185,8 +202,35 @@ impl Service {
                 }
             }
         }
+        if let Some(kept) = kept.filter(|_| options.level == Level::Ppu) {
+            service.adopt(kept, &mut known);
+        }
         service.finish_growth(known);
         Some(service)
+    }
+
+    /// Takes over what an earlier launch left.
+    fn adopt(&mut self, kept: &Kept, known: &mut Known) {
+        for (version, profile) in &kept.made {
+            let Some(first) = self.append(version, known) else { return };
+            let launch = self.launch.clone();
+            known.add(version, first, |bank, at| launch.constant(bank, at));
+            self.made.push((version.clone(), profile.clone(), self.start));
+        }
+        self.above.fill(Arc::new(kept.table.clone()));
+        if let Some(all) = self.groups.last_mut() {
+            all.2 = kept.table.clone();
+        }
+    }
+
+    /// The launch is over: what the next one takes over.
+    pub fn keep<'t>(&self, key: (u64, u32), tables: impl Iterator<Item = &'t Table>) -> Option<Kept> {
+        let mut table = self.groups.last()?.2.clone();
+        tables.for_each(|t| {
+            table.merge(t);
+        });
+        let made = self.made.iter().map(|(v, p, _)| (v.clone(), p.clone())).collect();
+        (self.options.level == Level::Ppu).then_some(Kept { key, made, table })
     }
 
     /// Cycles that work takes, as the ones who translate see it.
@@ -283,8 +327,9 @@ impl Service {
         self.known = Arc::new(known);
     }
 
-    /// Answers the requests of all SMs, and merges tables. Whether there is more code, from which place on.
-    pub fn serve(&mut self, parts: &mut [Part<'_>], until: Cycle, config: &Config) -> Option<u32> {
+    /// Answers the requests of all SMs, and merges tables. Whether there is more code, from which place on, and GPCs whose caches
+    /// are invalidated.
+    pub fn serve(&mut self, parts: &mut [Part<'_>], until: Cycle, config: &Config) -> (Option<u32>, Vec<usize>) {
         let mut requests: Vec<Request> = Vec::new();
         for part in parts.iter_mut() {
             if let Some(r) = &mut part.sm.replacing {
@@ -305,7 +350,7 @@ impl Service {
         if let Some(known) = known {
             self.finish_growth(known);
         }
-        let merged = self.merge(parts, until);
+        let merged = self.merge(parts, until, config);
         if has_grown || merged {
             self.spread(parts, has_grown, config);
         }
@@ -315,7 +360,7 @@ impl Service {
                 part.sm.receive_versions(&own, until);
             }
         }
-        has_grown.then_some(end)
+        (has_grown.then_some(end), std::mem::take(&mut self.invalidated))
     }
 
     /// Tells all SMs what is there now.
@@ -418,7 +463,7 @@ impl Service {
     }
 
     /// Tables of sets of SMs whose threads all waited at one time. Whether anything changed.
-    fn merge(&mut self, parts: &mut [Part<'_>], until: Cycle) -> bool {
+    fn merge(&mut self, parts: &mut [Part<'_>], until: Cycle, config: &Config) -> bool {
         if self.options.level <= Level::Sm {
             return false;
         }
@@ -454,6 +499,16 @@ impl Service {
             }
             self.groups[n].2 = best.clone();
             changed = true;
+            if level >= Level::Gpc {
+                let mut first = 0;
+                for (gpc, &tpcs) in config.tpcs.iter().enumerate() {
+                    let own = first..first + (tpcs * config.sms_per_tpc) as usize;
+                    first = own.end;
+                    if sms.contains(&own.start) {
+                        self.invalidated.push(gpc);
+                    }
+                }
+            }
             self.events.push(Event {
                 at: until.0,
                 sm: None,

@@ -55,6 +55,22 @@ impl Known {
         self.originals.len()
     }
 
+    /// A program of one block that has one version.
+    #[cfg(test)]
+    pub(crate) fn of_version(spec: Spec, version: Placed) -> Known {
+        Known {
+            level: Level::Cta,
+            who: Who::Host,
+            spec: Arc::new(spec),
+            originals: vec![0],
+            from: 0,
+            values: vec![Vec::new()],
+            told: Vec::new(),
+            openings: Vec::new(),
+            versions: vec![version],
+        }
+    }
+
     fn told_at(&self, place: u32) -> &[Told] {
         self.told.binary_search_by_key(&place, |t| t.0).map_or(&[], |n| &self.told[n].1)
     }

@@ -152,13 +152,7 @@ pub struct Sm {
     /// Versions of code, where it is optimized while it runs, and when an optimizing warp issues next. Such launches are not saved.
     #[serde(skip)]
     pub replacing: Option<Box<Replacing>>,
-    #[serde(skip, default = "never")]
     pub(super) work_at: u64,
-}
-
-/// No cycle.
-fn never() -> u64 {
-    u64::MAX
 }
 
 impl Sm {
@@ -223,7 +217,7 @@ impl Sm {
             spawned: Vec::new(),
             waiting_parents: Vec::new(),
             replacing: None,
-            work_at: never(),
+            work_at: u64::MAX,
         }
     }
 

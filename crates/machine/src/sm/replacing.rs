@@ -494,9 +494,9 @@ impl Sm {
     }
 
     /// The launch is over: what was counted, and what happened.
-    pub fn end_replacing(&mut self) -> Option<(Tally, Vec<Event>)> {
+    pub fn end_replacing(&mut self) -> Option<Box<Replacing>> {
         self.work_at = u64::MAX;
-        self.replacing.take().map(|r| (r.tally, r.events))
+        self.replacing.take()
     }
 
     /// There is more code: everybody knows of it. At an exchange point.
@@ -522,4 +522,46 @@ fn unit_of(level: Level, warp: usize) -> usize {
 /// What a warp tells, if it does.
 fn watcher<'a>(resident: &'a mut simt::resident::Resident<'_>, w: usize) -> Option<&'a mut Watcher> {
     resident.observer(w)?.as_any().downcast_mut::<Watcher>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+    use crate::optimizing::Checked;
+
+    /// A unit that runs version 0 of its only block, which has one check.
+    fn unit() -> (Unit, Known) {
+        let config = Config::preset("tiny").expect("the preset");
+        let known = Known::of_version(config.optimizer, Placed { block: 0, entry: 100, first: 100, end: 110, level: 1 });
+        let mut unit = Unit::new(Table::new(1));
+        (0..9).for_each(|_| unit.blocks[0].new.add(100));
+        Replacing::adopt(&mut unit, 0, Some(Entry { version: 0, level: 1 }));
+        (unit, known)
+    }
+
+    #[test]
+    fn a_version_whose_assumption_fails_too_often_goes() {
+        let (mut unit, known) = unit();
+        unit.checked.insert(104, Checked { checks: 640, failed: 10 });
+        assert_eq!(unit.fails(0, &known), None, "once in 64 checks is allowed");
+        unit.checked.insert(104, Checked { checks: 640, failed: 11 });
+        assert_eq!(unit.fails(0, &known), Some(Happened::Failed));
+        unit.checked.clear();
+        unit.checked.insert(111, Checked { checks: 640, failed: 640 });
+        assert_eq!(unit.fails(0, &known), None, "that is another version's");
+    }
+
+    #[test]
+    fn a_version_that_is_slower_goes() {
+        let (mut unit, known) = unit();
+        let trial = u64::from(known.spec.trial_executions);
+        (0..trial).for_each(|_| unit.blocks[0].new.add(500));
+        assert_eq!(unit.fails(0, &known), None, "the first execution does not count");
+        unit.blocks[0].new.add(500);
+        assert_eq!(unit.fails(0, &known), Some(Happened::Slower));
+        unit.blocks[0].new = Mean::default();
+        (0..=trial).for_each(|_| unit.blocks[0].new.add(100));
+        assert_eq!(unit.fails(0, &known), None);
+    }
 }
