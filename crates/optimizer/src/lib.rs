@@ -17,13 +17,22 @@
 //! the original would, or less: no load is executed whose address the original would not have loaded from on that path, and floating-point
 //! operations are never reassociated. So results and faults are the same bit for bit.
 
+mod assign;
 pub mod blocks;
+mod emit;
+mod graph;
 pub mod liveness;
+mod memory;
+mod optimize;
+mod order;
 pub mod profile;
 pub mod sites;
+mod trace;
 pub mod version;
+mod whole;
 
 pub use blocks::{Block, Blocks, translate};
+pub use optimize::optimize;
 pub use profile::{Profile, Recorder};
 pub use sites::{Site, Watch, sites};
-pub use version::{Assumption, Kind, Limits, Source, Version, optimize};
+pub use version::{Assumption, Kind, Limits, Source, Version};

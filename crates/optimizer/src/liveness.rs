@@ -1,7 +1,7 @@
 //! Which registers and predicates are read before they are written.
 
 use crate::blocks::{Block, Blocks};
-use isa::{Inst, Op, PredUse, Role};
+use isa::{Inst, Op, PredUse};
 
 /// A set of general registers (0 to 254), predicates (256 to 262) and convergence registers (264 to 279).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -71,33 +71,30 @@ pub fn step(i: &Inst, live: &mut Set) {
         for_each_write(i, |n| live.remove(n));
     }
     for_each_read(i, |n| live.insert(n));
-    debug_assert!(!i.op.row().roles.contains(&Role::Target) || i.target().is_some());
 }
 
-/// What is live before each instruction of a function, over all of its code: barriers are passed, calls and jumps to places in
-/// registers keep everything.
-pub fn of_function(blocks: &Blocks) -> Vec<Set> {
-    let mut before = vec![Set::default(); blocks.code.len() + 1];
+/// What is live before each instruction of code that begins at a place, from what is live where it calls, jumps to a place in a
+/// register, or returns.
+fn solve(code: &[Inst], start: u32, leaving: impl Fn(&Inst) -> Set) -> Vec<Set> {
+    let mut before = vec![Set::default(); code.len() + 1];
     let mut changed = true;
     while changed {
         changed = false;
-        for n in (0..blocks.code.len()).rev() {
-            let i = &blocks.code[n];
+        for n in (0..code.len()).rev() {
+            let i = &code[n];
             let mut live = match i.op {
-                Op::Brx | Op::Call | Op::Callx | Op::Ret => everything(),
+                Op::Brx | Op::Call | Op::Callx | Op::Ret => leaving(i),
                 _ => Set::default(),
             };
             let always = i.guard == PredUse::TRUE;
-            if !(always && matches!(i.op, Op::Bra | Op::Exit)) {
+            if !(always && matches!(i.op, Op::Bra | Op::Exit | Op::Ret | Op::Brx)) {
                 live.join(&before[n + 1].clone());
             }
             if i.op == Op::Bra
-                && let Some(to) = i.target().and_then(|t| t.checked_sub(blocks.start))
+                && let Some(to) = i.target()
             {
-                match before.get(to as usize) {
-                    Some(at) => live.join(&at.clone()),
-                    None => live.join(&everything()),
-                };
+                let to = to.checked_sub(start).and_then(|to| before.get(to as usize));
+                live.join(&to.copied().unwrap_or_else(everything));
             }
             step(i, &mut live);
             if live != before[n] {
@@ -107,6 +104,22 @@ pub fn of_function(blocks: &Blocks) -> Vec<Set> {
         }
     }
     before
+}
+
+/// What a function reads before it writes it, returns not looked at.
+pub fn at_start(code: &[Inst], start: u32) -> Set {
+    solve(code, start, |_| Set::default()).first().copied().unwrap_or_default()
+}
+
+/// What is live before each instruction of a function, over all of its code: barriers are passed, jumps to places in registers
+/// keep everything.
+pub fn of_function(blocks: &Blocks) -> Vec<Set> {
+    let mut all = everything();
+    (blocks.registers as usize..PREDICATES).for_each(|n| all.remove(n));
+    solve(&blocks.code, blocks.start, |i| {
+        let known = i.target().filter(|_| i.op == Op::Call).and_then(|to| blocks.callees.get(&to));
+        known.map_or(all, |callee| callee.reads)
+    })
 }
 
 /// General registers that are live where a block begins.

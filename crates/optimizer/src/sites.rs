@@ -10,7 +10,8 @@ use isa::{Effects, Op, Operand, PredUse, Role};
 pub enum Watch {
     /// The warp enters the block: [`crate::Recorder::enter`], then [`crate::Recorder::value`] of these.
     Entry(Vec<Where>),
-    /// [`crate::Recorder::branch`], with lanes that are there and lanes whose guard holds.
+    /// A branch, or an exit that not all lanes may take: [`crate::Recorder::branch`], with lanes that are there and lanes whose guard
+    /// holds.
     Branch,
     /// In optimized code, at a branch that leaves for the original when an assumption fails: where it does not,
     /// [`crate::Recorder::branch`] with all lanes that are there, and with all or none of them taken.
@@ -48,7 +49,7 @@ pub fn sites(blocks: &Blocks, block: u32) -> Vec<Site> {
         if let Some((bank, offset, words)) = constant_load(inst) {
             constants.extend((0..words).map(|k| Where::Constant(bank, offset + 4 * k)));
         }
-        if inst.op == Op::Bra && inst.guard != PredUse::TRUE {
+        if matches!(inst.op, Op::Bra | Op::Exit) && inst.guard != PredUse::TRUE {
             sites.push(Site { place, watch: Watch::Branch });
         }
         let effects = inst.op.row().effects;

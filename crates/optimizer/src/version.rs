@@ -1,7 +1,6 @@
 //! An optimized block: its code, where each instruction came from, and what it assumes.
 
-use crate::blocks::Blocks;
-use crate::profile::{Profile, Where};
+use crate::profile::Where;
 use crate::sites::Site;
 use isa::Inst;
 use serde::{Deserialize, Serialize};
@@ -133,20 +132,4 @@ impl Version {
         }
         code
     }
-}
-
-/// Makes a better version of a block; none where there is nothing to gain.
-pub fn optimize(
-    blocks: &Blocks,
-    block: u32,
-    profile: &Profile,
-    source: Source,
-    limits: &Limits,
-) -> Option<Version> {
-    let b = blocks.blocks.get(block as usize)?;
-    if profile.entries == 0 {
-        return None;
-    }
-    let _ = (b, source, limits);
-    None
 }
