@@ -84,7 +84,9 @@ pub fn run(arguments: &Arguments) -> Result<(), End> {
     let file = LaunchFile::load(&arguments.file)?;
     let config = driver::config::load(&arguments.config)?;
     let Some(level) = arguments.optimize.level() else {
-        return Err(Problem::new("there is nothing to optimize at level off").help("choose another level").into());
+        return Err(Problem::new("there is nothing to optimize at level off")
+            .help("choose another level")
+            .into());
     };
     if file.has_streams() {
         return Err(Problem::new("launches that run at once are not optimized while they run")
@@ -101,7 +103,12 @@ pub fn run(arguments: &Arguments) -> Result<(), End> {
         let (old, own) = (cycles(old), cycles(new));
         let percent = 100.0 * (own as f64 / old.max(1) as f64 - 1.0);
         if !arguments.json {
-            println!("{}: {} cycles, optimized {} ({percent:+.1} %)", spec.entry, thousands(old), thousands(own));
+            println!(
+                "{}: {} cycles, optimized {} ({percent:+.1} %)",
+                spec.entry,
+                thousands(old),
+                thousands(own)
+            );
         }
         if let Some(optimized) = &new.optimized {
             rows.push(json!({ "entry": spec.entry, "cycles": old, "cycles_optimized": own, "optimized": optimized }));

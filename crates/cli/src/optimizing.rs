@@ -151,8 +151,12 @@ fn place(e: &Event) -> String {
 
 fn what(h: &Happened) -> String {
     match h {
-        Happened::Made { block, version } => format!("version {version} of block {block} is asked for and made"),
-        Happened::Replaced { block, version } => format!("version {version} takes the place of block {block}"),
+        Happened::Made { block, version } => {
+            format!("version {version} of block {block} is asked for and made")
+        }
+        Happened::Replaced { block, version } => {
+            format!("version {version} takes the place of block {block}")
+        }
         Happened::RolledBack { block, version, why } => {
             format!("version {version} of block {block} is given up: {}", what(why))
         }

@@ -23,7 +23,12 @@ fn all() -> impl Iterator<Item = Options> {
         .flat_map(|level| Who::ALL.into_iter().map(move |who| Options { level, who, copies: true }))
 }
 
-fn run(text: &str, config: &Config, optimize: Option<Options>, threads: usize) -> (Vec<u8>, u64, Option<Optimized>) {
+fn run(
+    text: &str,
+    config: &Config,
+    optimize: Option<Options>,
+    threads: usize,
+) -> (Vec<u8>, u64, Option<Optimized>) {
     let how = CompileOptions::default();
     let timing = Timing { optimize, ..Timing::new(config) };
     let (memory, stats) = run_timed(text, &how, Some(timing), threads).expect("it runs");

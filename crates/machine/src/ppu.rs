@@ -217,7 +217,9 @@ impl Ppu {
         options: &RunOptions<'_>,
     ) -> Result<Timed, Stopped> {
         if options.optimize.is_some() && (options.checkpoints.is_some() || options.resume.is_some()) {
-            return Err(Stopped::Checkpoint("a launch that is optimized while it runs cannot be saved".into()));
+            return Err(Stopped::Checkpoint(
+                "a launch that is optimized while it runs cannot be saved".into(),
+            ));
         }
         let function = launch.kernel().function();
         let image = launch.program().image();
@@ -232,7 +234,8 @@ impl Ppu {
         }
         let key = (code_base, function.start);
         let service = options.optimize.and_then(|o| {
-            let (start, kept) = (self.now.later(self.next_submit), self.versions.iter().find(|k| k.key == key));
+            let (start, kept) =
+                (self.now.later(self.next_submit), self.versions.iter().find(|k| k.key == key));
             Service::new(&self.config, o, launch, start, kept).map(Box::new)
         });
         let code = match &service {
@@ -569,8 +572,7 @@ impl<'l, 'p> Run<'l, 'p> {
             .map(|(part, _)| part)
             .collect();
         // With no CTA on its way to an SM, SMs may run on by themselves.
-        let may_run_on =
-            self.tasks.is_none() && self.service.is_none() && self.front.next_event().is_none();
+        let may_run_on = self.tasks.is_none() && self.service.is_none() && self.front.next_event().is_none();
         let ahead = if may_run_on { until + AHEAD } else { until };
         workers.each(&mut due, |_, part| {
             part.sm.deliver(&mut part.answers);

@@ -184,7 +184,11 @@ pub fn measure(
         }
         let mut inserted = config.clone();
         inserted.optimizer.profiling = Profiling::Instructions;
-        let name = format!("level {}, by {}, profiles by inserted instructions", options.level.name(), options.who.name());
+        let name = format!(
+            "level {}, by {}, profiles by inserted instructions",
+            options.level.name(),
+            options.who.name()
+        );
         other(name, &inserted, options)?;
     }
     Ok(Measured { machine: config.name.clone(), options, rows, others })

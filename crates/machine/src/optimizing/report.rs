@@ -51,10 +51,20 @@ impl Mean {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Happened {
-    Made { block: u32, version: u32 },
+    Made {
+        block: u32,
+        version: u32,
+    },
     /// A set of threads runs it from now on.
-    Replaced { block: u32, version: u32 },
-    RolledBack { block: u32, version: u32, why: Box<Happened> },
+    Replaced {
+        block: u32,
+        version: u32,
+    },
+    RolledBack {
+        block: u32,
+        version: u32,
+        why: Box<Happened>,
+    },
     /// An assumption failed too often.
     Failed,
     /// It took longer than what it replaced.
@@ -205,10 +215,10 @@ impl Optimized {
     ) -> Optimized {
         events.sort_by_key(|e| (e.at, e.sm));
         events.iter_mut().for_each(|e| e.at = e.at.saturating_sub(start));
-        let count = |is_it: &dyn Fn(&Happened) -> bool| events.iter().filter(|e| is_it(&e.what)).count() as u64;
-        let times = |mean: Option<&Mean>| {
-            mean.map_or((0, 0), |m| (m.count() + u64::from(m.is_known()), m.cycles()))
-        };
+        let count =
+            |is_it: &dyn Fn(&Happened) -> bool| events.iter().filter(|e| is_it(&e.what)).count() as u64;
+        let times =
+            |mean: Option<&Mean>| mean.map_or((0, 0), |m| (m.count() + u64::from(m.is_known()), m.cycles()));
         let versions = (0u32..).zip(made.iter().zip(placed)).map(|(n, ((v, _, at), placed))| {
             let checked = tally.checked.range(placed.first..placed.end);
             let sum = checked.fold(Checked::default(), |s, (_, c)| Checked {
@@ -238,7 +248,13 @@ impl Optimized {
         let versions = versions.collect();
         let of_block = |b: &optimizer::Block| {
             let (executions, cycles) = times(tally.originals.get(b.id as usize));
-            BlockReport { block: b.id, entry: b.entry, instructions: b.places.len() as u32, executions, cycles }
+            BlockReport {
+                block: b.id,
+                entry: b.entry,
+                instructions: b.places.len() as u32,
+                executions,
+                cycles,
+            }
         };
         Optimized {
             options,

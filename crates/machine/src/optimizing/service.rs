@@ -329,7 +329,12 @@ impl Service {
 
     /// Answers the requests of all SMs, and merges tables. Whether there is more code, from which place on, and GPCs whose caches
     /// are invalidated.
-    pub fn serve(&mut self, parts: &mut [Part<'_>], until: Cycle, config: &Config) -> (Option<u32>, Vec<usize>) {
+    pub fn serve(
+        &mut self,
+        parts: &mut [Part<'_>],
+        until: Cycle,
+        config: &Config,
+    ) -> (Option<u32>, Vec<usize>) {
         let mut requests: Vec<Request> = Vec::new();
         for part in parts.iter_mut() {
             if let Some(r) = &mut part.sm.replacing {
@@ -509,12 +514,7 @@ impl Service {
                     }
                 }
             }
-            self.events.push(Event {
-                at: until.0,
-                sm: None,
-                threads: None,
-                what: Happened::Merged(level),
-            });
+            self.events.push(Event { at: until.0, sm: None, threads: None, what: Happened::Merged(level) });
             for part in &mut parts[sms] {
                 part.sm.take_table(&best, &mut part.work);
             }

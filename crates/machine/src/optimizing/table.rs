@@ -127,7 +127,10 @@ mod tests {
         below.publish(1, entry(4, 1));
         below.publish(2, entry(5, 1));
         assert_eq!(above.merge(&below), 1);
-        assert_eq!([0, 1, 2].map(|b| above.get(b)), [Some(entry(3, 2)), Some(entry(2, 2)), Some(entry(5, 1))]);
+        assert_eq!(
+            [0, 1, 2].map(|b| above.get(b)),
+            [Some(entry(3, 2)), Some(entry(2, 2)), Some(entry(5, 1))]
+        );
         above.withdraw(3);
         assert_eq!(above.get(0), None);
     }

@@ -13,8 +13,14 @@ use std::sync::Arc;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Told {
     Branch(u32),
-    Assumed { place: u32, taken: bool },
-    Access { place: u32, is_store: bool },
+    Assumed {
+        place: u32,
+        taken: bool,
+    },
+    Access {
+        place: u32,
+        is_store: bool,
+    },
     Loaded(u32),
     /// A branch that is taken where assumptions do not hold.
     Check(Vec<String>),
@@ -101,7 +107,9 @@ impl Known {
             }
             Watch::Branch => self.tell(place, Told::Branch(at)),
             Watch::Assumed { taken } => self.tell(place, Told::Assumed { place: at, taken: *taken }),
-            Watch::Access { is_store, .. } => self.tell(place, Told::Access { place: at, is_store: *is_store }),
+            Watch::Access { is_store, .. } => {
+                self.tell(place, Told::Access { place: at, is_store: *is_store })
+            }
             Watch::Loaded { .. } => self.tell(place, Told::Loaded(at)),
         }
     }

@@ -361,7 +361,8 @@ impl Sm {
         }
         r.waiting[slot] = release;
         let used = || work.ctas.iter().enumerate().filter(|(_, c)| c.is_used);
-        if known.level >= Level::Sm && used().all(|(n, _)| r.waiting.get(n).is_some_and(|&until| until > now)) {
+        if known.level >= Level::Sm && used().all(|(n, _)| r.waiting.get(n).is_some_and(|&until| until > now))
+        {
             let until = used().map(|(n, _)| r.waiting[n]).min().unwrap_or(release);
             r.windows.push((now, until));
             self.merge(r, work, now);
@@ -393,7 +394,8 @@ impl Sm {
                 let unit = &mut r.units[slot][u];
                 let mut changed = false;
                 for b in 0..unit.table.blocks() {
-                    let Some(best) = r.table.get(b).filter(|e| !unit.blocks[b].bad.contains(&e.version)) else {
+                    let Some(best) = r.table.get(b).filter(|e| !unit.blocks[b].bad.contains(&e.version))
+                    else {
                         continue;
                     };
                     if unit.table.get(b).is_none_or(|own| own.level < best.level) {
@@ -533,7 +535,10 @@ mod tests {
     /// A unit that runs version 0 of its only block, which has one check.
     fn unit() -> (Unit, Known) {
         let config = Config::preset("tiny").expect("the preset");
-        let known = Known::of_version(config.optimizer, Placed { block: 0, entry: 100, first: 100, end: 110, level: 1 });
+        let known = Known::of_version(
+            config.optimizer,
+            Placed { block: 0, entry: 100, first: 100, end: 110, level: 1 },
+        );
         let mut unit = Unit::new(Table::new(1));
         (0..9).for_each(|_| unit.blocks[0].new.add(100));
         Replacing::adopt(&mut unit, 0, Some(Entry { version: 0, level: 1 }));
