@@ -21,7 +21,7 @@ mod watching;
 
 pub use report::{BlockReport, Event, Happened, Mean, Optimized, Tally, VersionReport};
 pub(crate) use service::{Kept, Service};
-pub use spec::{Profiling, Spec, Translation};
+pub use spec::{Invalidation, Profiling, Spec, Translation};
 pub use table::{Entry, Level, Table};
 pub use watching::{Checked, Known, Placed, Watcher};
 
@@ -76,6 +76,8 @@ pub struct Request {
     pub base: Option<Entry>,
     /// It never asked for this block before.
     pub is_first: bool,
+    /// Versions that it gave up.
+    pub bad: Vec<u32>,
     pub profile: Profile,
 }
 

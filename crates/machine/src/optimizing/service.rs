@@ -150,6 +150,7 @@ impl Service {
             told: Vec::new(),
             openings: Vec::new(),
             versions: Vec::new(),
+            assumptions: Vec::new(),
         };
         for b in &blocks.blocks {
             if let Opening::Barrier(at) = b.opening {
@@ -387,8 +388,15 @@ impl Service {
     fn answer(&mut self, request: &Request, known: &mut Option<Known>) -> Answer {
         let &Request { slot, unit, block, base, .. } = request;
         let threshold = u64::from(self.spec.threshold);
+        let all = known.as_ref().unwrap_or(&self.known);
+        // What others asked for will do if it assumes nothing else than what this profile shows.
         let like = |s: &&Served| {
-            s.block == block && s.base == base && request.profile.is_near(&s.profile, threshold)
+            let is_it = s.block == block && s.base == base;
+            is_it
+                && match s.entry {
+                    Some(e) => !request.bad.contains(&e.version) && all.suits(e.version, &request.profile),
+                    None => request.profile.is_near(&s.profile, threshold),
+                }
         };
         let found = self.served.iter().find(like).map(|s| (s.entry, s.ready, s.work));
         let is_known = found.is_some();

@@ -25,6 +25,15 @@ pub enum Profiling {
     Instructions,
 }
 
+/// What caches of instructions forget when code is replaced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Invalidation {
+    /// Lines with barriers that lead elsewhere now: nothing else changes.
+    Lines,
+    All,
+}
+
 spec! {
     /// Dynamic optimizer: blocks between barriers are profiled, optimized and replaced while a kernel runs.
     pub struct Spec {
@@ -56,6 +65,8 @@ spec! {
         slower_percent: u32 where ..=1000,
         /// Executions of a version before that is looked at.
         trial_executions: u32 where 1..=1_000_000,
+        /// What the instruction caches of a set of threads forget when its code is replaced: "lines" (with barriers that lead elsewhere now) or "all".
+        invalidation: Invalidation,
         /// Bytes of code that versions may take.
         code_bytes: u32 where 256..=1 << 24,
     }

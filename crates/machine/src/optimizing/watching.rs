@@ -3,7 +3,7 @@
 use super::table::Level;
 use super::{Spec, Who};
 use optimizer::profile::Where;
-use optimizer::{Profile, Recorder, Site, Version, Watch};
+use optimizer::{Kind, Profile, Recorder, Site, Version, Watch};
 use simt::resident::Access;
 use simt::watched::{Observer, Registers, What};
 use std::collections::BTreeMap;
@@ -54,6 +54,8 @@ pub struct Known {
     /// Barriers and what is behind them, in the order of their places.
     pub openings: Vec<(u32, u32)>,
     pub versions: Vec<Placed>,
+    /// What each of them assumes.
+    pub(super) assumptions: Vec<Vec<Kind>>,
 }
 
 impl Known {
@@ -74,6 +76,7 @@ impl Known {
             told: Vec::new(),
             openings: Vec::new(),
             versions: vec![version],
+            assumptions: vec![Vec::new()],
         }
     }
 
@@ -126,6 +129,7 @@ impl Known {
         for (check, kinds) in checks {
             self.tell(first + check, Told::Check(kinds));
         }
+        self.assumptions.push(version.assumptions.iter().map(|a| a.kind).collect());
         self.versions.push(Placed {
             block: version.block,
             entry: first + version.entry,
@@ -151,6 +155,26 @@ impl Known {
     pub fn entries(&self, versions: impl Fn(usize) -> Option<u32>) -> Vec<u32> {
         let entry = |b: usize| versions(b).and_then(|v| self.versions.get(v as usize)).map(|v| v.entry);
         (0..self.blocks()).map(|b| entry(b).unwrap_or(self.originals[b])).collect()
+    }
+
+    /// Whether all that a version assumes is what a profile shows.
+    pub fn suits(&self, version: u32, profile: &Profile) -> bool {
+        let one_in = u64::from(self.spec.failures_one_in);
+        let rare = |n: u64, of: u64| n * one_in <= of;
+        let is_so = |kind: &Kind| match *kind {
+            Kind::Equal(at, value) => {
+                profile.values.get(&at).is_none_or(|v| v.last == value && v.is_constant(one_in))
+            }
+            Kind::Branch { place, taken } => {
+                let (executions, against) = profile.against(place, taken);
+                rare(against, executions)
+            }
+            Kind::Apart { store, load } => {
+                let executions = profile.accesses.get(&load).map_or(0, |a| a.executions);
+                rare(profile.conflicts.get(&(store, load)).copied().unwrap_or(0), executions)
+            }
+        };
+        self.assumptions.get(version as usize).is_some_and(|list| list.iter().all(is_so))
     }
 
     /// The block behind a barrier.

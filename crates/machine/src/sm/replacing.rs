@@ -3,10 +3,11 @@
 //! Nothing happens anywhere but where all threads of a set wait at a barrier, or have not begun. There profiles are looked at, versions
 //! are asked for, and versions that have come take the place of others: warps leave the barrier for them.
 
+use super::code::Code;
 use super::core::Sm;
 use super::work::Work;
 use crate::optimizing::{
-    Answer, Entry, Event, Happened, Known, Level, Mean, Placed, Request, Table, Tally, Watcher, Who,
+    Answer, Entry, Event, Happened, Invalidation, Known, Level, Mean, Placed, Request, Table, Tally, Watcher, Who,
 };
 use crate::units::Cycle;
 use optimizer::Profile;
@@ -285,8 +286,6 @@ impl Sm {
         let Some(mut r) = self.replacing.take() else { return };
         r.tally.discarded += u64::from(r.table.merge(table));
         self.share(&mut r, work);
-        self.fetch.invalidate();
-        r.tally.invalidated += 1;
         self.replacing = Some(r);
     }
 
@@ -338,26 +337,29 @@ impl Sm {
             }
         }
         let mut changed = Vec::new();
+        let mut blocks = Vec::new();
         for u in 0..r.units[slot].len() {
-            if self.look_at(r, (cta.linear, slot, u), now) {
+            let before = blocks.len();
+            self.look_at(r, (cta.linear, slot, u), &mut blocks, now);
+            if blocks.len() > before {
                 changed.push(u);
             }
             r.units[slot][u].entered = next.map(|b| (b, release));
         }
+        let code = work.contexts[cta.context].code.clone();
         for &u in &changed {
             let table = &r.units[slot][u].table;
             let entries = known.entries(|b| table.get(b).map(|e| e.version));
             for w in (0..cta.resident.warps()).filter(|&w| unit_of(level, w) == u) {
                 cta.resident.set_entries(w, &entries);
                 if known.level == Level::Warp && !cta.resident.is_done(w) {
-                    self.fetch.invalidate_front(self.warps[usize::from(cta.warps[w])].sub_core.into());
-                    r.tally.invalidated += 1;
+                    let sub_core = self.warps[usize::from(cta.warps[w])].sub_core;
+                    self.invalidate_code(r, &code, &blocks, Some(sub_core.into()));
                 }
             }
         }
         if !changed.is_empty() && known.level != Level::Warp {
-            self.fetch.invalidate();
-            r.tally.invalidated += 1;
+            self.invalidate_code(r, &code, &blocks, None);
         }
         r.waiting[slot] = release;
         let used = || work.ctas.iter().enumerate().filter(|(_, c)| c.is_used);
@@ -379,15 +381,25 @@ impl Sm {
             r.events.push(Event::new(now, self.id.0, None, Happened::Merged(Level::Sm)));
         }
         r.table = best;
-        if self.share(r, work) {
-            self.fetch.invalidate();
-            r.tally.invalidated += 1;
+        self.share(r, work);
+    }
+
+    /// Instruction caches forget what has changed: barriers lead to other versions of these blocks.
+    fn invalidate_code(&mut self, r: &mut Replacing, code: &Code, blocks: &[usize], sub_core: Option<usize>) {
+        r.tally.invalidated += 1;
+        match (r.known.spec.invalidation, sub_core) {
+            (Invalidation::All, None) => self.fetch.invalidate(),
+            (Invalidation::All, Some(n)) => self.fetch.invalidate_front(n),
+            (Invalidation::Lines, _) => {
+                let changed = r.known.openings.iter().filter(|o| blocks.contains(&(o.1 as usize)));
+                changed.for_each(|&(place, _)| self.fetch.forget(code.line_of(place), sub_core));
+            }
         }
     }
 
-    /// Gives all units what is better than their own; whether there was any.
-    pub(super) fn share(&mut self, r: &mut Replacing, work: &mut Work<'_>) -> bool {
-        let mut any = false;
+    /// Gives all units what is better than their own and assumes nothing that they know to be otherwise.
+    pub(super) fn share(&mut self, r: &mut Replacing, work: &mut Work<'_>) {
+        let mut blocks = Vec::new();
         let level = r.known.level;
         for slot in 0..r.units.len() {
             for u in 0..r.units[slot].len() {
@@ -415,16 +427,25 @@ impl Sm {
                 }
             }
         }
-        any
+        if let Some(context) = work.contexts.first().filter(|_| !blocks.is_empty()) {
+            let code = context.code.clone();
+            self.invalidate_code(r, &code, &blocks, None);
+        }
     }
 
-    /// Looks at what a unit saw of the block that it has run: whether it runs another version of anything now.
-    fn look_at(&mut self, r: &mut Replacing, who: (u64, usize, usize), now: u64) -> bool {
+    /// Looks at what a unit saw of the block that it has run, and for versions that have come: blocks of which it runs another
+    /// version now.
+    fn look_at(
+        &mut self,
+        r: &mut Replacing,
+        who: (u64, usize, usize),
+        changed: &mut Vec<usize>,
+        now: u64,
+    ) {
         let (linear, slot, u) = who;
         let known = r.known.clone();
         let unit = &mut r.units[slot][u];
         let warps = if known.level == Level::Warp { 1 } else { self.resident_of(slot) };
-        let mut changed = false;
         let mut happens = |what| r.events.push(Event::new(now, self.id.0, Some((linear, u as u32)), what));
         if let Some((b, since)) = unit.entered {
             let block = b as usize;
@@ -445,7 +466,7 @@ impl Sm {
                 }
                 r.withdrawn.push(version);
                 happens(Happened::RolledBack { block: b, version, why: Box::new(why) });
-                changed = true;
+                changed.push(block);
             }
             let own = &mut unit.blocks[block];
             let enough = own.profile.entries >= u64::from(known.spec.executions) * u64::from(warps.max(1));
@@ -462,6 +483,7 @@ impl Sm {
                         block: b,
                         base: unit.table.get(block),
                         is_first: own.attempts == 0,
+                        bad: own.bad.clone(),
                         profile: profile.clone(),
                     });
                     (own.is_asked, own.attempts) = (true, own.attempts + 1);
@@ -478,12 +500,11 @@ impl Sm {
             if is_better && !own.bad.contains(&entry.version) {
                 Replacing::adopt(unit, b, Some(entry));
                 happens(Happened::Replaced { block: b as u32, version: entry.version });
-                changed = true;
+                changed.push(b);
             } else {
                 r.tally.discarded += 1;
             }
         }
-        changed
     }
 
     /// Warps of a CTA slot that have not ended.
