@@ -148,12 +148,17 @@ impl Writer<'_> {
             match &node.kind {
                 Kind::Exit(exit) => {
                     let at = self.code.len() as u32;
-                    let taken = exit.taken;
-                    self.sites.push((at, Site { place: exit.place, watch: Watch::Assumed { taken } }));
-                    self.assumptions
-                        .push(Assumption { kind: Assumed::Branch { place: exit.place, taken }, check: at });
+                    for &kind in &node.checks {
+                        if let Assumed::Branch { place, taken } = kind {
+                            self.sites.push((at, Site { place, watch: Watch::Assumed { taken } }));
+                        }
+                        let assumption = Assumption { kind, check: at };
+                        if !self.assumptions.contains(&assumption) {
+                            self.assumptions.push(assumption);
+                        }
+                    }
                     let copies = r.assignment.copies.get(&n).cloned().unwrap_or_default();
-                    let goal = Goal::Place(exit.to);
+                    let goal = if exit.beside { Goal::Beside(exit.to) } else { Goal::Place(exit.to) };
                     if copies.is_empty() && node.converge.is_empty() {
                         self.goals.push((at, goal));
                     } else {

@@ -6,6 +6,7 @@
 use crate::blocks::Blocks;
 use crate::liveness::{CONVERGENCE, PREDICATES, Set};
 use crate::trace::{End, Exit, Step, Trace};
+use crate::version::Kind as Assumed;
 use isa::field::{Field, VoteMode};
 use isa::{Inst, Op, Operand, Pred, PredUse, Reg, Role};
 use std::collections::BTreeMap;
@@ -62,6 +63,12 @@ pub struct Node {
     pub state: Vec<(usize, V)>,
     /// Convergence registers that are set where it is left.
     pub converge: Vec<Inst>,
+    /// What a way out checks.
+    pub checks: Vec<Assumed>,
+    /// Units that get known words there.
+    pub constants: Vec<(usize, u32)>,
+    /// Part of a check: what it proves is not to be taken for known in it.
+    pub is_check: bool,
     /// Removed: makes nothing, needs nothing.
     pub is_dead: bool,
 }
@@ -78,6 +85,9 @@ impl Node {
             tied: Vec::new(),
             state: Vec::new(),
             converge: Vec::new(),
+            checks: Vec::new(),
+            constants: Vec::new(),
+            is_check: false,
             is_dead: false,
         }
     }
@@ -107,6 +117,125 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     pub end: End,
     pub head: u32,
+    /// Where convergence registers are set: before which node, by what.
+    pub converge: Vec<(usize, Inst)>,
+    /// Values in whose places others were put.
+    pub replaced: BTreeMap<V, V>,
+}
+
+impl Graph {
+    /// A value that only optimized code has.
+    pub fn fresh(&mut self, home: usize) -> V {
+        self.values.push(Value { home, node: None, known: None });
+        self.values.len() - 1
+    }
+
+    /// Puts nodes in another order, new ones among them, and says which node makes which value.
+    pub fn rearrange(&mut self, nodes: Vec<Node>) {
+        self.nodes = nodes;
+        for (n, node) in self.nodes.iter().enumerate() {
+            for v in node.writes() {
+                self.values[v].node = Some(n);
+            }
+        }
+    }
+
+    /// Puts nodes in before another.
+    pub fn insert(&mut self, at: usize, nodes: Vec<Node>) {
+        let added = nodes.len();
+        let mut all = std::mem::take(&mut self.nodes);
+        let rest = all.split_off(at);
+        all.extend(nodes);
+        all.extend(rest);
+        self.converge.iter_mut().filter(|c| c.0 > at).for_each(|c| c.0 += added);
+        self.rearrange(all);
+    }
+
+    /// The value that stands for another now.
+    pub fn last(&self, mut v: V) -> V {
+        while let Some(&next) = self.replaced.get(&v) {
+            v = next;
+        }
+        v
+    }
+
+    /// Puts one value in the place of others, wherever they are read.
+    pub fn replace(&mut self, by: &BTreeMap<V, V>) {
+        self.replaced.extend(by);
+        let mut nodes = std::mem::take(&mut self.nodes);
+        for node in &mut nodes {
+            node.reads.iter_mut().for_each(|(_, g)| g.iter_mut().for_each(|v| *v = self.last(*v)));
+            node.tied.iter_mut().for_each(|t| t.0 = self.last(t.0));
+            node.state.iter_mut().for_each(|s| s.1 = self.last(s.1));
+        }
+        self.nodes = nodes;
+    }
+
+    /// Values that keep their distance to others, or follow others in their register.
+    pub fn grouped(&self) -> Vec<bool> {
+        let mut grouped = vec![false; self.values.len()];
+        for n in self.nodes.iter().filter(|n| !n.is_dead) {
+            let groups = n.reads.iter().map(|r| &r.1).chain([&n.dst]).filter(|g| g.len() > 1);
+            groups.flatten().for_each(|&v| grouped[v] = true);
+            for &(old, new) in &n.tied {
+                (grouped[old], grouped[new]) = (true, true);
+            }
+        }
+        grouped
+    }
+
+    /// What each unit holds before a node, as far as the trace knows it, and which convergence registers were set.
+    pub fn state_before(&self, at: usize) -> (BTreeMap<usize, V>, BTreeMap<u32, Inst>) {
+        let mut now = BTreeMap::new();
+        for (v, value) in self.values.iter().enumerate() {
+            if value.node.is_none() && value.home != FRESH && value.home != FRESH_REGISTER {
+                now.entry(value.home).or_insert(v);
+            }
+        }
+        for node in &self.nodes[..at] {
+            for v in node.writes() {
+                now.insert(self.values[v].home, v);
+            }
+        }
+        now.values_mut().for_each(|v| *v = self.last(*v));
+        let converge = self.converge.iter().filter(|c| c.0 <= at);
+        (now, converge.map(|(_, i)| (i.field(Field::Bar4), *i)).collect())
+    }
+
+    /// A way out before a node, for those whose predicate holds, to a place where the original goes on from there.
+    pub fn way_out(&mut self, at: usize, exit: Exit, when: V, live: &Set) -> Node {
+        let (now, converge) = self.state_before(at);
+        let mut branch = Inst::new(Op::Bra).with_flag(Field::Uniform, true);
+        branch.set_target(0);
+        branch.guard = PredUse::new(Pred(0));
+        let mut node = Node::new(branch, exit.place, Kind::Exit(exit));
+        node.reads.push((Slot::Guard, vec![when]));
+        for unit in live.iter().filter(|&u| u < CONVERGENCE) {
+            let v = match now.get(&unit) {
+                Some(&v) => v,
+                None => self.fresh(unit),
+            };
+            node.state.push((unit, v));
+        }
+        node.converge = converge
+            .into_iter()
+            .filter(|(r, _)| live.has(CONVERGENCE + *r as usize))
+            .map(|(_, i)| i)
+            .collect();
+        node
+    }
+
+    /// A vote of the whole warp whether any lane's predicate holds, and its answer.
+    pub fn vote(&mut self, place: u32, when: (V, bool)) -> (Node, V) {
+        let mut inst = Inst::new(Op::Vote).with(VoteMode::Any).with_flag(Field::All, true);
+        inst.ps[0] = PredUse { pred: Pred(0), neg: when.1 };
+        inst.pd[0] = Pred(0);
+        let mut node = Node::new(inst.canonical(), place, Kind::Plain);
+        node.reads.push((Slot::Pred(0), vec![when.0]));
+        let v = self.fresh(FRESH);
+        node.pd[0] = Some(v);
+        (node, v)
+    }
 }
 
 pub fn slot_of(role: Role) -> Option<usize> {
@@ -130,7 +259,14 @@ struct Builder<'a> {
 
 /// Makes the graph of a trace.
 pub fn build(blocks: &Blocks, trace: &Trace, live: &[Set]) -> Option<Graph> {
-    let graph = Graph { values: Vec::new(), nodes: Vec::new(), end: trace.end, head: trace.head };
+    let graph = Graph {
+        values: Vec::new(),
+        nodes: Vec::new(),
+        end: trace.end,
+        head: trace.head,
+        converge: Vec::new(),
+        replaced: BTreeMap::new(),
+    };
     let mut b = Builder { graph, now: BTreeMap::new(), converge: BTreeMap::new(), live, start: blocks.start };
     for step in &trace.steps {
         match *step {
@@ -139,6 +275,8 @@ pub fn build(blocks: &Blocks, trace: &Trace, live: &[Set]) -> Option<Graph> {
                 match inst.op {
                     Op::Bssy if inst.guard == PredUse::TRUE => {
                         b.converge.insert(inst.field(Field::Bar4), *inst);
+                        let at = b.graph.nodes.len();
+                        b.graph.converge.push((at, *inst));
                     }
                     // Everyone is here.
                     Op::Bsync | Op::Nop => {}
@@ -284,6 +422,9 @@ impl Builder<'_> {
             let mut node = Node::new(branch, exit.place, Kind::Exit(exit));
             self.read_pred(&mut node, exit.when.pred, Slot::Guard);
             self.graph.nodes.push(node);
+        }
+        if let Some(n) = self.graph.nodes.last_mut() {
+            n.checks.push(Assumed::Branch { place: exit.place, taken: exit.taken });
         }
         self.leave(&live);
     }

@@ -17,16 +17,22 @@
 //! the original would, or less: no load is executed whose address the original would not have loaded from on that path, and floating-point
 //! operations are never reassociated. So results and faults are the same bit for bit.
 
+mod apart;
 mod assign;
 pub mod blocks;
 mod emit;
+mod evaluate;
+mod fold;
+mod gather;
 mod graph;
 pub mod liveness;
 mod memory;
 mod optimize;
 mod order;
 pub mod profile;
+mod simplify;
 pub mod sites;
+mod specialise;
 mod trace;
 pub mod version;
 mod whole;

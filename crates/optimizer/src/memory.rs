@@ -126,9 +126,9 @@ pub fn conflict(a: &Touch, b: &Touch) -> bool {
 }
 
 /// Places looked at on the way to a load.
-const FAR: usize = 256;
+const FAR: usize = 1024;
 
-/// Whether everyone who goes on at `from` in the original comes to the load at `load`, before anything that touches memory or ends
+/// Whether everyone who goes on at `from` in the original comes to the load at `load`, before anything that changes memory or ends
 /// threads, and with the registers of its address as they are now.
 pub fn is_certain(blocks: &Blocks, from: u32, load: u32) -> bool {
     let Some(inst) = blocks.inst(load) else { return false };
@@ -142,9 +142,10 @@ pub fn is_certain(blocks: &Blocks, from: u32, load: u32) -> bool {
         }
         let Some(i) = blocks.inst(place) else { return false };
         let row = i.op.row();
-        let touches = row.effects.has(
-            Effects::READS.or(Effects::WRITES).or(Effects::FENCE).or(Effects::ENDS).or(Effects::BARRIER),
-        );
+        // Loads may be passed: nobody tells which of several comes first.
+        let stops =
+            Effects::WRITES.or(Effects::FENCE).or(Effects::ENDS).or(Effects::BARRIER).or(Effects::LANES);
+        let touches = row.effects.has(stops) && i.op != Op::Bsync;
         if touches
             || is_barrier(i)
             || seen.len() > FAR

@@ -3,6 +3,7 @@
 use crate::assign;
 use crate::blocks::Blocks;
 use crate::emit::{self, Ready};
+use crate::evaluate::Evaluator;
 use crate::graph::{self, Graph};
 use crate::liveness::{self, Set};
 use crate::order::{self, Bundles, Dependences};
@@ -10,12 +11,16 @@ use crate::profile::Profile;
 use crate::trace::{self, Trace};
 use crate::version::{Kind, Limits, Source, Version};
 use crate::whole;
+use crate::{apart, fold, gather, simplify, specialise};
 use std::collections::BTreeSet;
 
 /// Registers held back from the scheduler, from one try to the next: pairs and quads leave gaps.
 const HELD_BACK: [i32; 6] = [1, 3, 6, 10, 14, 20];
 /// Cycles in a hundred that a version must save to be worth having.
 const WORTH: u64 = 3;
+
+/// Branches may go the other way so many times as often as other assumptions may fail.
+const BRANCHES: u64 = 8;
 
 /// Makes a better version of a block; none where there is nothing to gain.
 pub fn optimize(
@@ -35,8 +40,9 @@ pub fn optimize(
     let traces = trace::traces(blocks, b, profile, &spoilt);
     let (mut before, mut after, mut work) = (0u64, 0u64, 0u64);
     let mut ready = Vec::new();
+    let mut evaluator = Evaluator::new()?;
     for t in &traces {
-        let (r, cost) = prepare(blocks, t, &live, limits)?;
+        let (r, cost) = prepare(blocks, t, b.entry, profile, &spoilt, &live, limits, &mut evaluator)?;
         before += t.weight * u64::from(cost.before);
         after += t.weight * u64::from(cost.after);
         work += r.graph.nodes.len() as u64;
@@ -59,20 +65,19 @@ pub fn optimize(
     Some(version)
 }
 
-/// Ways of branches that were assumed and failed too often.
-fn spoilt(profile: &Profile, source: Source, limits: &Limits) -> BTreeSet<(u32, bool)> {
+/// Assumptions of the last version that failed too often.
+fn spoilt(profile: &Profile, source: Source, limits: &Limits) -> BTreeSet<Kind> {
     let Source::Last(last) = source else { return BTreeSet::new() };
     let failed = |kind: &Kind| profile.failures.get(&kind.to_string()).copied().unwrap_or(0);
-    last.assumptions
-        .iter()
-        .filter_map(|a| match a.kind {
-            Kind::Branch { place, taken } => {
-                let checks = profile.branches.get(&place).map_or(0, |b| b.executions).max(1);
-                (failed(&a.kind) * limits.failures_one_in > checks * 8).then_some((place, taken))
-            }
-            _ => None,
-        })
-        .collect()
+    let too_often = |kind: &Kind| match *kind {
+        // Whoever leaves at a branch comes back soon.
+        Kind::Branch { place, .. } => {
+            let checks = profile.branches.get(&place).map_or(0, |b| b.executions).max(1);
+            failed(kind) * limits.failures_one_in > checks * BRANCHES
+        }
+        _ => failed(kind) * limits.failures_one_in > profile.entries,
+    };
+    last.assumptions.iter().map(|a| a.kind).filter(too_often).collect()
 }
 
 struct Cost {
@@ -84,24 +89,45 @@ struct Cost {
 fn prepare<'a>(
     blocks: &Blocks,
     trace: &'a Trace,
+    entry: u32,
+    profile: &Profile,
+    spoilt: &BTreeSet<Kind>,
     live: &[Set],
     limits: &Limits,
+    evaluator: &mut Evaluator,
 ) -> Option<(Ready<'a>, Cost)> {
-    let graph = graph::build(blocks, trace, live)?;
+    let mut graph = graph::build(blocks, trace, live)?;
+    let before = as_it_stands(blocks, trace, &graph, limits);
+    let live_at = |place: u32| live.get((place - blocks.start) as usize).copied().unwrap_or_default();
+    let is_entry = trace.head == entry;
+    if let Some(known) =
+        specialise::specialise(&graph, is_entry, profile, spoilt, limits, &live_at, evaluator)
+    {
+        graph = known;
+    }
+    let pairs = apart::assume(&mut graph, profile, spoilt, &live_at);
+    simplify::number(&mut graph, &|store, load| pairs.contains(&(store, load)));
+    let at_head = live.get((trace.head - blocks.start) as usize)?;
+    gather::gather(&mut graph, at_head);
+    simplify::sweep(&mut graph);
+    fold::settle(&mut graph);
     let bundles = Bundles::new(&graph);
     let d = Dependences::new(&graph, &bundles, blocks, limits);
     let source: Vec<usize> = (0..graph.nodes.len()).filter(|&n| !graph.nodes[n].is_dead).collect();
-    let before = order::cycles(&graph, &d, &source) + overhead(blocks, trace, limits);
     let mut best: Option<(u32, Vec<usize>, assign::Assignment)> = None;
+    let count = source.len();
     let mut consider = |order: Vec<usize>, graph: &Graph| {
-        let Some(a) = assign::assign(graph, &bundles, &order, limits.registers) else { return false };
+        debug_assert_eq!(order.len(), count, "something waits for what never comes");
+        if order.len() != count {
+            return;
+        }
+        let Some(a) = assign::assign(graph, &bundles, &order, limits.registers) else { return };
         let end = graph.nodes.len() - 1;
         let moves = a.copies.get(&end).map_or(0, Vec::len) as u32;
         let cost = order::cycles(graph, &d, &order) + moves;
         if best.as_ref().is_none_or(|b| cost < b.0) {
             best = Some((cost, order, a));
         }
-        true
     };
     for held_back in HELD_BACK {
         let order = order::schedule(&graph, &d, limits.registers as i32 - held_back, 6);
@@ -110,6 +136,14 @@ fn prepare<'a>(
     consider(source, &graph);
     let (after, order, assignment) = best?;
     Some((Ready { trace, graph, order, assignment }, Cost { before, after }))
+}
+
+/// Cycles that the original takes on the trace's way.
+fn as_it_stands(blocks: &Blocks, trace: &Trace, graph: &Graph, limits: &Limits) -> u32 {
+    let bundles = Bundles::new(graph);
+    let d = Dependences::new(graph, &bundles, blocks, limits);
+    let source: Vec<usize> = (0..graph.nodes.len()).collect();
+    order::cycles(graph, &d, &source) + overhead(blocks, trace, limits)
 }
 
 /// Cycles that the original takes on the trace's way for what the trace does not have: jumps that are taken, and meeting points.

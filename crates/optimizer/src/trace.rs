@@ -7,6 +7,7 @@
 
 use crate::blocks::{Block, Blocks, is_barrier};
 use crate::profile::Profile;
+use crate::version::Kind;
 use crate::whole;
 use isa::field::Field;
 use isa::{Op, PredUse};
@@ -14,8 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A branch is followed where it goes the other way at most once in so many executions.
 const BIAS: u64 = 8;
-/// Instructions of a loop that is unrolled with all of its turns, together.
+/// Instructions of a loop that is unrolled with all of its turns, together, and turns of such a loop.
 const WHOLE_LOOP: usize = 256;
+const FEW_TURNS: u64 = 8;
 /// Instructions that a longer loop is unrolled to, and turns at most.
 const LONG_LOOP: usize = 256;
 const TURNS: usize = 4;
@@ -43,6 +45,8 @@ pub struct Exit {
     pub to: u32,
     /// What the branch is thought to do.
     pub taken: bool,
+    /// Goes on in a copy of the original even where a trace begins.
+    pub beside: bool,
 }
 
 /// How a trace ends.
@@ -76,16 +80,11 @@ struct Tracer<'a> {
     /// Branches that jump back, by where they jump to.
     latches: BTreeMap<u32, Vec<u32>>,
     /// Branches whose assumption failed too often.
-    spoilt: &'a BTreeSet<(u32, bool)>,
+    spoilt: &'a BTreeSet<Kind>,
 }
 
 /// The traces of a block, that of its entry first. `spoilt` are ways of branches that are not to be assumed.
-pub fn traces(
-    blocks: &Blocks,
-    block: &Block,
-    profile: &Profile,
-    spoilt: &BTreeSet<(u32, bool)>,
-) -> Vec<Trace> {
+pub fn traces(blocks: &Blocks, block: &Block, profile: &Profile, spoilt: &BTreeSet<Kind>) -> Vec<Trace> {
     let mut latches: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for &place in &block.places {
         if let Some(i) = blocks.inst(place)
@@ -143,7 +142,7 @@ impl Tracer<'_> {
         if let End::Loop { .. } = result.0.end {
             let size = result.0.steps.len().max(1);
             let (turns, exact) = self.turns(head).unwrap_or((1 << 10, false));
-            let all = exact && turns as usize * size <= WHOLE_LOOP;
+            let all = exact && turns <= FEW_TURNS && turns as usize * size <= WHOLE_LOOP;
             let copies = if all {
                 turns as usize
             } else {
@@ -200,7 +199,10 @@ impl Tracer<'_> {
             } else if place != head && self.latches.contains_key(&place) && !left.contains_key(&place) {
                 // A loop begins: all of its turns, or a trace of its own.
                 match self.turns(place) {
-                    Some((turns, true)) if self.size(place).saturating_mul(turns as usize) <= WHOLE_LOOP => {
+                    Some((turns, true))
+                        if turns <= FEW_TURNS
+                            && self.size(place).saturating_mul(turns as usize) <= WHOLE_LOOP =>
+                    {
                         left.insert(place, turns);
                     }
                     _ => {
@@ -247,7 +249,8 @@ impl Tracer<'_> {
                 () => self.likely(place),
             };
             let uniform = inst.op == Op::Bra && inst.flag(Field::Uniform);
-            let Some(taken) = way.filter(|&w| !self.spoilt.contains(&(place, w))) else {
+            let Some(taken) = way.filter(|&taken| !self.spoilt.contains(&Kind::Branch { place, taken }))
+            else {
                 // Both ways are taken; warps come there whole if they part nowhere.
                 more.extend([place + 1, to].map(|p| (p, uniform)));
                 break End::Jump(place);
@@ -262,7 +265,7 @@ impl Tracer<'_> {
                 (true, false) => to,
             };
             let when = if taken { inst.guard.negated() } else { inst.guard };
-            let exit = Exit { place, when, vote: !uniform, to: exit_to, taken };
+            let exit = Exit { place, when, vote: !uniform, to: exit_to, taken, beside: false };
             if is_latch && to == head && taken && turn == copies {
                 more.push((place + 1, uniform));
                 break End::Loop { head, exit };

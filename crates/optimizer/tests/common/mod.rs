@@ -152,7 +152,9 @@ pub fn run(image: &Image, job: &Job, memory: &Memory) -> Result<(), String> {
     let program = Program::load(Arc::new(image.clone()), memory, &|_| None).expect("load");
     let name = &image.functions[job.entry as usize].name;
     let options = simt::Options { threads: 1, max_instructions: 1 << 26, ..simt::Options::default() };
-    simt::run(&program, name, &job.shape, &job.params, memory, &options).map(|_| ()).map_err(|e| e.to_string())
+    simt::run(&program, name, &job.shape, &job.params, memory, &options)
+        .map(|_| ())
+        .map_err(|e| e.to_string())
 }
 
 pub fn blocks_of(job: &Job) -> Blocks {
