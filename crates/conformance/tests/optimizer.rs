@@ -14,6 +14,7 @@ fn tiny() -> Config {
     let mut config = Config::preset("tiny").expect("the preset");
     let o = &mut config.optimizer;
     (o.host_latency, o.host_unit, o.warp_unit, o.executions) = (200, 0, 1, 1);
+    o.threshold = 100;
     config
 }
 

@@ -7,7 +7,8 @@ use super::code::Code;
 use super::core::Sm;
 use super::work::Work;
 use crate::optimizing::{
-    Answer, Entry, Event, Happened, Invalidation, Known, Level, Mean, Placed, Request, Table, Tally, Watcher, Who,
+    Answer, Entry, Event, Happened, Invalidation, Known, Level, Mean, Placed, Request, Table, Tally, Watcher,
+    Who,
 };
 use crate::units::Cycle;
 use optimizer::Profile;
@@ -404,21 +405,22 @@ impl Sm {
         for slot in 0..r.units.len() {
             for u in 0..r.units[slot].len() {
                 let unit = &mut r.units[slot][u];
-                let mut changed = false;
+                let before = blocks.len();
                 for b in 0..unit.table.blocks() {
-                    let Some(best) = r.table.get(b).filter(|e| !unit.blocks[b].bad.contains(&e.version))
-                    else {
-                        continue;
+                    let own = &unit.blocks[b];
+                    let suits = |e: &Entry| {
+                        let is_so = own.last.as_ref().is_none_or(|p| r.known.suits(e.version, p));
+                        is_so && !own.bad.contains(&e.version)
                     };
+                    let Some(best) = r.table.get(b).filter(suits) else { continue };
                     if unit.table.get(b).is_none_or(|own| own.level < best.level) {
                         Replacing::adopt(unit, b, Some(best));
-                        changed = true;
+                        blocks.push(b);
                     }
                 }
-                if !changed {
+                if blocks.len() == before {
                     continue;
                 }
-                any = true;
                 let entries = r.known.entries(|b| unit.table.get(b).map(|e| e.version));
                 if let Some(cta) = work.ctas.get_mut(slot) {
                     for w in (0..cta.resident.warps()).filter(|&w| unit_of(level, w) == u) {
@@ -435,13 +437,7 @@ impl Sm {
 
     /// Looks at what a unit saw of the block that it has run, and for versions that have come: blocks of which it runs another
     /// version now.
-    fn look_at(
-        &mut self,
-        r: &mut Replacing,
-        who: (u64, usize, usize),
-        changed: &mut Vec<usize>,
-        now: u64,
-    ) {
+    fn look_at(&mut self, r: &mut Replacing, who: (u64, usize, usize), changed: &mut Vec<usize>, now: u64) {
         let (linear, slot, u) = who;
         let known = r.known.clone();
         let unit = &mut r.units[slot][u];
