@@ -258,9 +258,12 @@ mod tests {
     #[test]
     fn damage_is_an_error() {
         let good = written();
+        // Versions are a chunk of their own.
+        let without = |p: &Profile| Profile { versions: Vec::new(), ..p.clone() };
+        let expected = without(&sample());
         for n in 0..good.len() {
             if let Ok(launches) = read(&good[..n]) {
-                assert_eq!(launches[0].profile, sample(), "cut at a chunk's end");
+                assert_eq!(without(&launches[0].profile), expected, "cut at a chunk's end");
             }
         }
         for n in 0..good.len() {
@@ -268,7 +271,7 @@ mod tests {
             bad[n] ^= 0x41;
             // Only the tag of a chunk is not covered by a checksum: an unknown one is left out.
             if let Ok(launches) = read(&bad) {
-                assert_eq!(launches[0].profile, sample());
+                assert_eq!(without(&launches[0].profile), expected);
             }
         }
         assert!(read(b"WLTR").is_err() && read(b"").is_err() && !is_trace(b"WLIM"));

@@ -294,7 +294,9 @@ impl Sm {
     pub(super) fn wait_for_others(&mut self, n: usize, now: u64) {
         let (slot, sub_core) = (usize::from(self.warps[n].cta), usize::from(self.warps[n].sub_core));
         let Some(r) = self.replacing.as_mut().filter(|r| r.known.who == Who::EarlyWarp) else { return };
-        if let Some(job) = r.jobs.iter_mut().find(|j| j.slot == slot)
+        // The shortest first: there is little time.
+        let own = r.jobs.iter_mut().filter(|j| j.slot == slot);
+        if let Some(job) = own.min_by_key(|j| j.left)
             && job.next == u64::MAX
         {
             (job.sub_core, job.next) = (sub_core, now + 1);
