@@ -5,11 +5,13 @@ mod check;
 mod compile;
 mod config;
 mod disasm;
+mod exec;
 mod explain;
 mod launching;
 mod optimize;
 mod optimizing;
 mod profile;
+mod ptxas;
 mod render;
 mod report;
 mod resume;
@@ -49,6 +51,8 @@ enum Command {
     Schedulers(schedulers::Arguments),
     /// Run a launch file as it is and with code optimized while it runs, and show what that changed.
     Optimize(Box<optimize::Arguments>),
+    /// Run a program that uses CUDA, unchanged, on the machine: its libraries and tools are found first.
+    Exec(exec::Arguments),
     /// List, show and compare configurations of the machine.
     Config(config::Arguments),
 }
@@ -75,6 +79,11 @@ impl From<driver::Problem> for End {
 }
 
 fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
+    // Compilers call it by the assembler's name.
+    if ptxas::is_asked(words.first().map(String::as_str)) {
+        return exit(ptxas::run(&words[1..]).map_err(End::from));
+    }
     driver::keep_freed_memory();
     let arguments = Arguments::parse();
     let ended = match arguments.command {
@@ -86,7 +95,13 @@ fn main() -> ExitCode {
         Command::Schedulers(arguments) => schedulers::run(&arguments),
         Command::Optimize(arguments) => optimize::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
+        Command::Exec(arguments) => exec::run(&arguments),
     };
+    exit(ended)
+}
+
+/// Tells what is wrong, and the exit status.
+fn exit(ended: Result<(), End>) -> ExitCode {
     match ended {
         Ok(()) | Err(End::Good) => ExitCode::SUCCESS,
         Err(End::Bad) => ExitCode::from(1),

@@ -6,7 +6,6 @@ use super::{Options, Placed};
 use optimizer::{Blocks, Profile, Version};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 /// Cycles of executions. The first is left out where there are others: it found no code in the caches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -276,21 +275,6 @@ impl Optimized {
         let (Some(blocks), Some((v, profile))) = (&self.code, self.made.get(version as usize)) else {
             return String::new();
         };
-        let Some(block) = blocks.blocks.get(v.block as usize) else { return String::new() };
-        let mut out = format!("before, {} entries of warps\n", profile.entries);
-        for &place in &block.places {
-            let Some(inst) = blocks.inst(place) else { continue };
-            let seen = profile.branches.get(&place).map(|b| {
-                format!("  // taken {}, not taken {}, diverged {}", b.taken, b.not_taken, b.diverged)
-            });
-            let _ = writeln!(out, "  {place:#06x}  {inst}{}", seen.unwrap_or_default());
-        }
-        out += "after\n";
-        for (n, (inst, origin)) in v.place(0).iter().zip(&v.origin).enumerate() {
-            let checks = v.assumptions.iter().filter(|a| a.check as usize == n);
-            let checks: Vec<String> = checks.map(|a| format!("  // leaves unless {}", a.kind)).collect();
-            let _ = writeln!(out, "  {n:#06x}  {inst}  // {origin:#x}{}", checks.concat());
-        }
-        out
+        optimizer::explain(blocks, profile, v)
     }
 }
