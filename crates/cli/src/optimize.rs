@@ -75,8 +75,11 @@ fn execute(
     for number in 0..file.launches.len() {
         launches.push(launching.run(file, &session, number, &done)?.0);
     }
-    let digest = |n| session.digest(n).map(|d| d.sha256).map_err(|e| Problem::new(e.to_string()));
-    let digests = file.outputs().map(|(n, _, _)| digest(n)).collect::<Result<_, _>>()?;
+    let mut digests = Vec::new();
+    for (number, _, _) in file.outputs() {
+        let digest = session.digest(number).map_err(|e| Problem::new(e.to_string()))?;
+        digests.push(digest.sha256);
+    }
     Ok((launches, digests))
 }
 

@@ -177,7 +177,7 @@ impl Service {
             requests: 0,
             start: start.0,
             groups: groups(config, count),
-            above: vec![Arc::new(Table::new(count)); config.sms() as usize],
+            above: (0..config.sms()).map(|_| Arc::new(Table::new(count))).collect(),
             events: Vec::new(),
             withdrawn: Vec::new(),
             invalidated: Vec::new(),
