@@ -14,6 +14,7 @@ use super::preemption::{Moved, Moving, Order, PointerTable};
 use super::spec::Spec;
 use super::sub_core::SubCore;
 use super::trace_cell::TraceCell;
+use super::turns;
 use super::warp::{Owner, Ready, State, WarpSlot};
 use super::watch::Watcher;
 use super::work::{Begin, Spawned, Work};
@@ -29,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use simt::Fault;
 use simt::Where;
 use simt::log::Log;
-use simt::resident::Access;
+use simt::resident::{Access, Layout};
 use simt::special::Time;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -93,10 +94,10 @@ pub struct Sm {
     pub(super) watcher: Option<Box<Watcher>>,
     /// When the step of its timeline ends, and whether its records go through the load-store unit.
     step_at: u64,
-    drains: bool,
+    pub(super) drains: bool,
     /// Requests since the last exchange, and those from before that leave later.
     pub out: Vec<Request>,
-    outgoing: Outgoing,
+    pub(super) outgoing: Outgoing,
     pub ends: Vec<CtaEnd>,
     pub log: Log,
     #[serde(skip)]
@@ -122,6 +123,9 @@ pub struct Sm {
     pub(super) is_held: bool,
     #[serde(skip)]
     pub(super) access: Access,
+    /// How lanes of instructions lay in shared memory.
+    #[serde(skip)]
+    pub(super) layouts: Vec<Layout>,
     #[serde(skip)]
     done: Vec<Done>,
     #[serde(skip)]
@@ -196,6 +200,7 @@ impl Sm {
             horizon: 0,
             is_held: false,
             access: Access::default(),
+            layouts: Vec::new(),
             done: Vec::new(),
             constant_done: Vec::new(),
             lines: Vec::new(),
@@ -428,8 +433,12 @@ impl Sm {
                 self.note_turns();
                 continue;
             }
-            if now < until.0.min(self.sample_at) && self.is_plain() {
-                self.turns(work, event.min(limit).min(until.0).min(self.sample_at));
+            if now < self.sample_at && self.is_plain() {
+                self.turns(work, event.min(limit).min(self.sample_at).min(self.step_at));
+                if self.is_held {
+                    self.next = self.first().from;
+                    return;
+                }
                 continue;
             }
             // What sub-cores do to each other takes a while: until then this one can run by itself.
@@ -457,17 +466,7 @@ impl Sm {
     /// The sub-core that is the furthest behind; of those in one cycle the first.
     #[inline(always)]
     pub(super) fn first(&self) -> Turn {
-        let mut turn = Turn { sub_core: 0, from: u64::MAX, next: u64::MAX, until: u64::MAX };
-        for (n, &next) in self.nexts.iter().enumerate() {
-            if next < turn.from {
-                // All before this one are later.
-                (turn.next, turn.until) = (turn.from, turn.from.saturating_sub(1));
-                (turn.sub_core, turn.from) = (n, next);
-            } else if next < turn.next {
-                (turn.next, turn.until) = (next, next);
-            }
-        }
-        turn
+        turns::first(&self.nexts)
     }
 
     /// Notes when each sub-core has its next turn.
@@ -639,9 +638,9 @@ impl Sm {
                     if !self.moving.is_empty() {
                         self.state_answered(now);
                     }
-                    for (s, sub) in self.subs.iter_mut().enumerate() {
-                        let room = self.load_store.room(s as u32, Path::Global);
-                        if sub.is_closed(Class::Global) && room != Cycle::NEVER {
+                    for sub in self.subs.iter_mut().filter(|sub| sub.is_closed(Class::Global)) {
+                        let room = self.load_store.room(sub.number, Path::Global);
+                        if room != Cycle::NEVER {
                             sub.open(Class::Global, now, room.0);
                         }
                     }
