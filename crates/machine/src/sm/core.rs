@@ -74,7 +74,7 @@ pub struct Sm {
     gap: u64,
     pub(super) subs: Vec<SubCore>,
     /// When each of them has its next turn, while the SM runs.
-    pub(super) nexts: Vec<u64>,
+    pub(super) keys: Vec<u64>,
     /// Where the sub-cores' own order of warps is not all there is.
     pub(super) policies: Option<Box<Policies>>,
     pub(super) warps: Vec<WarpSlot>,
@@ -166,7 +166,7 @@ impl Sm {
             nearest: config.nearest_answer().into(),
             lookahead: 1,
             gap: u64::from((config.distribution.start_latency + config.distribution.end_latency).max(1)),
-            nexts: vec![u64::MAX; sub_cores as usize],
+            keys: vec![u64::MAX; sub_cores as usize],
             subs: (0..sub_cores).map(|n| SubCore::new(&spec, n)).collect(),
             policies: Policies::new(&spec, false),
             warps: (0..spec.warps).map(|_| WarpSlot::new()).collect(),
@@ -454,7 +454,7 @@ impl Sm {
             if self.touched || self.policies.is_some() {
                 self.note_turns();
             } else {
-                self.nexts[turn.sub_core] = self.subs[turn.sub_core].next;
+                self.keys[turn.sub_core] = turns::key(self.subs[turn.sub_core].next, turn.sub_core);
             }
             if self.is_held {
                 self.next = self.first().from;
@@ -466,13 +466,13 @@ impl Sm {
     /// The sub-core that is the furthest behind; of those in one cycle the first.
     #[inline(always)]
     pub(super) fn first(&self) -> Turn {
-        turns::first(&self.nexts)
+        turns::first(&self.keys)
     }
 
     /// Notes when each sub-core has its next turn.
     pub(super) fn note_turns(&mut self) {
-        for (next, sub) in self.nexts.iter_mut().zip(&self.subs) {
-            *next = sub.next;
+        for (n, (key, sub)) in self.keys.iter_mut().zip(&self.subs).enumerate() {
+            *key = turns::key(sub.next, n);
         }
     }
 

@@ -337,8 +337,11 @@ impl SubCore {
     /// When a warp issues that waits for the cycle `since`, if no other can issue up to then, and that is before `limit`.
     #[inline(always)]
     pub fn alone(&mut self, warp: &mut WarpSlot, limit: u64) -> Option<u64> {
+        if self.wanted != 0 {
+            return None;
+        }
         let now = warp.since.max(self.classes[warp.class as usize].free).max(self.dispatch_free);
-        if self.wanted != 0 || now >= limit || self.wheel.next() <= now {
+        if now >= limit || self.wheel.next() <= now {
             return None;
         }
         if now > warp.since {
@@ -452,14 +455,12 @@ impl SubCore {
         if pipes[0] == NO_PIPE {
             return now;
         }
-        let mut best = pipes[0];
-        for &n in &pipes[1..] {
-            if n == NO_PIPE {
-                break;
-            }
-            if self.pipe_free[n as usize % PIPES] < self.pipe_free[best as usize % PIPES] {
-                best = n;
-            }
+        // A place without a pipe is never free.
+        let free = |n: u8| self.pipe_free[n as usize % PIPES];
+        let sooner = |a: u8, b: u8| if free(b) < free(a) { b } else { a };
+        let mut best = sooner(pipes[0], pipes[1]);
+        if pipes[2] != NO_PIPE {
+            best = pipes[2..].iter().fold(best, |best, &n| sooner(best, n));
         }
         let pipe = &mut self.pipes[best as usize];
         let (start, free) = match &mut pipe.queue {

@@ -25,12 +25,17 @@ enum Halt {
     Moved(usize, u16, u64),
 }
 
+/// When a sub-core has its next turn and which it is, in one word: the first in order has the next turn.
+#[inline(always)]
+pub(super) fn key(next: u64, sub_core: usize) -> u64 {
+    next.min(u64::MAX >> SUB_CORE) << SUB_CORE | sub_core as u64
+}
+
 /// The sub-core that is the furthest behind; of those in one cycle the first.
 #[inline(always)]
-pub(super) fn first(nexts: &[u64]) -> Turn {
+pub(super) fn first(keys: &[u64]) -> Turn {
     let (mut one, mut two) = (u64::MAX, u64::MAX);
-    for (n, &next) in nexts.iter().enumerate() {
-        let key = next.min(u64::MAX >> SUB_CORE) << SUB_CORE | n as u64;
+    for &key in keys {
         two = two.min(one.max(key));
         one = one.min(key);
     }
@@ -131,7 +136,7 @@ impl Sm {
         self.subs.iter_mut().for_each(|sub| sub.stopped = None);
         let (mut issued, mut seen) = (0, 0);
         let halt = 'turns: loop {
-            let turn = first(&self.nexts);
+            let turn = first(&self.keys);
             let s = turn.sub_core;
             if turn.from >= before {
                 break Halt::Over;
@@ -194,7 +199,7 @@ impl Sm {
                                         break 'turns Halt::Moved(s, n, now);
                                     }
                                     sub.plan_next(now);
-                                    self.nexts[s] = sub.next;
+                                    self.keys[s] = key(sub.next, s);
                                     break 'turns Halt::Over;
                                 }
                             }
@@ -247,7 +252,7 @@ impl Sm {
                     break;
                 }
             }
-            self.nexts[s] = sub.next;
+            self.keys[s] = key(sub.next, s);
         };
         supply.watch.issued(issued);
         supply.counters.eligible_cycles += issued;
@@ -264,7 +269,8 @@ mod tests {
     #[test]
     fn the_furthest_behind_comes_first() {
         let turn = |nexts: &[u64]| {
-            let t = first(nexts);
+            let keys: Vec<u64> = nexts.iter().enumerate().map(|(n, &next)| key(next, n)).collect();
+            let t = first(&keys);
             (t.sub_core, t.from, t.next, t.until)
         };
         assert_eq!(turn(&[5, 9, 3]), (2, 3, 5, 4));
