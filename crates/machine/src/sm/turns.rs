@@ -117,6 +117,7 @@ impl Sm {
     #[inline(always)]
     fn turns_here<W: Watch>(&mut self, work: &mut Work<'_>, before: u64, watch: &mut W) -> Halt {
         let (horizon, lookahead) = (self.horizon, self.lookahead);
+        let (contexts, ctas) = (work.contexts.as_slice(), work.ctas.as_mut_slice());
         let warps = self.warps.as_mut_slice();
         let (fetch, constants) = (&mut self.fetch, &mut self.constants);
         let (stalls, counters) = (&mut self.stalls, &mut self.counters);
@@ -170,7 +171,7 @@ impl Sm {
                 };
                 let n = sub.slot(bit);
                 let warp = &mut warps[usize::from(n)];
-                let context = &work.contexts[usize::from(warp.context)];
+                let context = &contexts[usize::from(warp.context)];
                 let code = &context.code;
                 // Whether the warp is among those that ask. While no other can issue, it need not be.
                 let mut is_asking = true;
@@ -180,7 +181,7 @@ impl Sm {
                     let mut is_timed = true;
                     let mut is_done = false;
                     if warp.ahead == 0 {
-                        let cta = &mut work.ctas[usize::from(warp.cta)];
+                        let cta = &mut ctas[usize::from(warp.cta)];
                         let is_shared = is_quick(timing);
                         let is_turn = now <= turn.until;
                         if is_shared

@@ -181,3 +181,112 @@ unsafe fn store<const W: u32>(l: &Lanes, u: &Uop, p: *mut u8, layout: &Layout) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lanes::PT;
+    use crate::ops::memory;
+    use crate::uop::Flow;
+    use isa::Inst;
+    use isa::field::Width;
+    use proptest::prelude::*;
+
+    /// Rows: addresses, zeros, four that are stored, four that are loaded.
+    const ROWS: usize = 10;
+    const SHARED_BYTES: usize = 4096;
+
+    fn uop(op: Op, width: Width) -> Uop {
+        let mut u = Uop {
+            handler: |_, _| Flow::Fault,
+            d: 6 * ROW,
+            a: 0,
+            b: ROW,
+            c: 2 * ROW,
+            e: 0,
+            u: ROW,
+            imm: 0,
+            aux: 0,
+            guard: PT,
+            ps: [PT; 3],
+            pd: [PT; 2],
+            op,
+            soft: false,
+            hint: 0,
+        };
+        if let Some(levels) = memory::decode(&Inst::new(op).with(width), &mut u) {
+            u.handler = levels[0];
+        }
+        u
+    }
+
+    /// Files and shared memory of two warps alike.
+    struct Warps {
+        files: [Vec<Row>; 2],
+        shared: [Vec<u128>; 2],
+    }
+
+    impl Warps {
+        fn lanes(&mut self, n: usize) -> Lanes {
+            let mut l = Lanes::unbound();
+            l.file = self.files[n].as_mut_ptr().cast();
+            l.shared = self.shared[n].as_mut_ptr().cast();
+            l.shared_bytes = SHARED_BYTES as u32;
+            l.active = FULL;
+            l
+        }
+    }
+
+    /// Ways in which lanes can lie, in units of their size.
+    fn shapes() -> impl Strategy<Value = [i32; 32]> {
+        prop_oneof![
+            Just(std::array::from_fn(|i| i as i32)),
+            Just([0; 32]),
+            (-40i32..40).prop_map(|second| std::array::from_fn(|i| if i < 16 { 0 } else { second })),
+            (-40i32..40).prop_map(|second| std::array::from_fn(|i| i as i32 % 16 + second * (i as i32 / 16))),
+            (-3i32..4).prop_map(|step| std::array::from_fn(|i| i as i32 * step)),
+            proptest::array::uniform32(-40i32..40),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn known_layouts_do_what_the_instruction_does(
+            shape in shapes(),
+            base in 0u32..300,
+            other in 0u32..300,
+            is_load: bool,
+            width in prop_oneof![Just(Width::B32), Just(Width::B64), Just(Width::B128)],
+        ) {
+            let u = uop(if is_load { Op::Lds } else { Op::Sts }, width);
+            let row = |base: u32| -> Row {
+                std::array::from_fn(|i| base.wrapping_add(shape[i] as u32).wrapping_mul(u.aux))
+            };
+            let mut file = vec![[0; 32]; ROWS];
+            for (n, row) in file.iter_mut().enumerate().skip(2) {
+                *row = std::array::from_fn(|i| (n * 100 + i) as u32);
+            }
+            file[0] = row(base);
+            let shared: Vec<u128> = (0..SHARED_BYTES as u128 / 16).map(|n| n.wrapping_mul(0x1234_5678_9abc_def1)).collect();
+            let mut warps = Warps { files: [file.clone(), file], shared: [shared.clone(), shared] };
+            let mut layout = Layout::default();
+            // SAFETY: the files have the rows, and shared memory its bytes.
+            unsafe {
+                prop_assert!(layout.learn(&warps.lanes(0), &u));
+                warps.files.iter_mut().for_each(|f| f[0] = row(other));
+                let stepped = step(&mut warps.lanes(0), &u, &layout);
+                let flow = (u.handler)(&mut warps.lanes(1), &u);
+                // What is out of bounds is the instruction's own matter.
+                prop_assert_eq!(stepped, flow == Flow::Next);
+            }
+            warps.files[0][0][5] ^= u.aux;
+            // SAFETY: as above.
+            let stepped = unsafe { step(&mut warps.lanes(0), &u, &layout) };
+            prop_assert!(!stepped);
+            warps.files[0][0][5] ^= u.aux;
+            let all = warps.shared[0] == warps.shared[1] && warps.files[0] == warps.files[1];
+            let out_of_bounds = warps.files[1][0].iter().any(|&a| a as usize + u.aux as usize > SHARED_BYTES);
+            prop_assert!(all || out_of_bounds);
+        }
+    }
+}
