@@ -116,7 +116,15 @@ pub fn assume(
         }
     }
     let Some(hit) = hit else { return none };
-    let exit = Exit { place, when: PredUse::TRUE, vote: true, to: place, taken: false, beside: true };
+    let exit = Exit {
+        place,
+        when: PredUse::TRUE,
+        vote: true,
+        to: place,
+        taken: false,
+        beside: true,
+        is_assumed: true,
+    };
     let mut out = graph.way_out(at, exit, hit, &live(place));
     let (vote, v) = graph.vote(place, (hit, false));
     out.reads[0].1[0] = v;

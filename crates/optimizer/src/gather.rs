@@ -86,6 +86,7 @@ pub fn gather(graph: &mut Graph, live: &Set) {
     }
     let mut out = graph.way_out(0, exit, guard.0, live);
     out.inst.guard.neg = guard.1;
+    out.passed = found.iter().flat_map(|f| graph.nodes[f.0].passed.clone()).collect();
     out.checks = found.iter().flat_map(|f| graph.nodes[f.0].checks.clone()).collect();
     top.push(out);
     found.iter().for_each(|f| graph.nodes[f.0].is_dead = true);

@@ -65,6 +65,8 @@ pub struct Node {
     pub converge: Vec<Inst>,
     /// What a way out checks.
     pub checks: Vec<Assumed>,
+    /// Branches of the original that whoever stays has passed here: their places, and whether they were taken.
+    pub passed: Vec<(u32, bool)>,
     /// Units that get known words there.
     pub constants: Vec<(usize, u32)>,
     /// Part of a check: what it proves is not to be taken for known in it.
@@ -86,6 +88,7 @@ impl Node {
             state: Vec::new(),
             converge: Vec::new(),
             checks: Vec::new(),
+            passed: Vec::new(),
             constants: Vec::new(),
             is_check: false,
             is_dead: false,
@@ -313,7 +316,8 @@ pub fn build(blocks: &Blocks, trace: &Trace, live: &[Set]) -> Option<Graph> {
 
 impl Builder<'_> {
     fn live_at(&self, place: u32) -> Set {
-        place.checked_sub(self.start).and_then(|n| self.live.get(n as usize)).copied().unwrap_or_default()
+        let at = place.checked_sub(self.start).map(|n| n as usize);
+        at.and_then(|n| self.live.get(n)).copied().unwrap_or_else(crate::liveness::everything)
     }
 
     fn value(&mut self, home: usize, node: Option<usize>) -> V {
@@ -424,7 +428,10 @@ impl Builder<'_> {
             self.graph.nodes.push(node);
         }
         if let Some(n) = self.graph.nodes.last_mut() {
-            n.checks.push(Assumed::Branch { place: exit.place, taken: exit.taken });
+            n.passed.push((exit.place, exit.taken));
+            if exit.is_assumed {
+                n.checks.push(Assumed::Branch { place: exit.place, taken: exit.taken });
+            }
         }
         self.leave(&live);
     }

@@ -7,6 +7,7 @@ use crate::liveness::Set;
 use crate::memory::{self, Touch};
 use crate::profile::{Profile, Where};
 use crate::simplify;
+use crate::stable::Stable;
 use crate::trace::Exit;
 use crate::version::{Kind as Assumed, Limits};
 use isa::PredUse;
@@ -29,13 +30,14 @@ struct Candidate {
 pub fn specialise(
     graph: &Graph,
     is_entry: bool,
+    stable: &Stable,
     profile: &Profile,
     spoilt: &BTreeSet<Assumed>,
     limits: &Limits,
     live: &dyn Fn(u32) -> Set,
     evaluator: &mut Evaluator,
 ) -> Option<Graph> {
-    let mut chosen = candidates(graph, is_entry, profile, spoilt, limits);
+    let mut chosen = candidates(graph, is_entry, stable, profile, spoilt, limits);
     let all = graph.nodes.len();
     let mut best = size(graph, &chosen, evaluator)?;
     for c in chosen.clone() {
@@ -59,6 +61,7 @@ pub fn specialise(
 fn candidates(
     graph: &Graph,
     is_entry: bool,
+    stable: &Stable,
     profile: &Profile,
     spoilt: &BTreeSet<Assumed>,
     limits: &Limits,
@@ -70,19 +73,36 @@ fn candidates(
     };
     let mut found = Vec::new();
     for (v, value) in graph.values.iter().enumerate() {
-        if is_entry && value.node.is_none() && value.home < 255 {
+        if is_entry && value.node.is_none() && value.home < 255 && stable.units.has(value.home) {
             let at = Where::Register(value.home as u8);
             found.extend(constant(at).map(|is| Candidate { value: v, at, is }));
         }
     }
     for node in &graph.nodes {
         let is_load = matches!(memory::touch(graph, node), Touch::Load(_) | Touch::ReadOnly);
-        if is_load && node.inst.guard == PredUse::TRUE && node.dst.len() == 1 {
+        let lasts = node.values().all(|v| is_lasting(graph, v, stable, is_entry));
+        if is_load && lasts && node.inst.guard == PredUse::TRUE && node.dst.len() == 1 {
             let at = Where::Loaded(node.place);
             found.extend(constant(at).map(|is| Candidate { value: node.dst[0], at, is }));
         }
     }
     found
+}
+
+/// Whether a value follows from what stays the same each time that the block is run.
+fn is_lasting(graph: &Graph, v: V, stable: &Stable, is_entry: bool) -> bool {
+    let value = &graph.values[v];
+    match value.node {
+        None => is_entry && stable.units.has(value.home),
+        Some(n) => {
+            let node = &graph.nodes[n];
+            let made = simplify::is_pure(graph, node);
+            made && node
+                .values()
+                .chain(node.tied.iter().map(|t| t.0))
+                .all(|v| is_lasting(graph, v, stable, is_entry))
+        }
+    }
 }
 
 /// Instructions that are left with these values known.
@@ -127,7 +147,15 @@ fn check(graph: &mut Graph, chosen: &[Candidate], live: &dyn Fn(u32) -> Set) {
         let Some(wrong) = wrong else { continue };
         let (vote, v) = graph.vote(place, (wrong, false));
         nodes.push(vote);
-        let exit = Exit { place, when: PredUse::TRUE, vote: true, to: place, taken: false, beside: true };
+        let exit = Exit {
+            place,
+            when: PredUse::TRUE,
+            vote: true,
+            to: place,
+            taken: false,
+            beside: true,
+            is_assumed: true,
+        };
         let mut out = graph.way_out(at, exit, v, &live(place));
         out.checks = group.iter().map(|c| Assumed::Equal(c.at, c.is)).collect();
         nodes.push(out);
