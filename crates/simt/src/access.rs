@@ -73,7 +73,7 @@ impl Access {
                 u64::from(at)
             }
             Where::Halves(starts, same) => {
-                let half = lane as usize / 16 & 1;
+                let half = (lane as usize / 16) & 1;
                 starts[half] + if same[half] { 0 } else { u64::from(lane % 16 * self.size) }
             }
             Where::Lanes => self.lanes[lane as usize & 31],

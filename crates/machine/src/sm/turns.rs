@@ -146,8 +146,11 @@ impl Sm {
             let mut alone = turn.next.saturating_add(lookahead).min(before);
             if turn.from < horizon {
                 alone = alone.min(horizon);
-            } else if !(shared.out.is_empty() && shared.retry.is_empty() && shared.log.is_empty())
-                || !(self.outgoing.is_empty() && self.ends.is_empty())
+            } else if !(shared.out.is_empty()
+                && shared.retry.is_empty()
+                && shared.log.is_empty()
+                && self.outgoing.is_empty()
+                && self.ends.is_empty())
             {
                 break Halt::Over;
             }
