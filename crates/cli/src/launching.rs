@@ -3,6 +3,7 @@
 use crate::{End, render, show};
 use driver::checkpoint::Done;
 use driver::launch_file::LaunchFile;
+use driver::machine::optimizing;
 use driver::machine::ppu::{Checkpoints, Moment};
 use driver::run::{RunError, Session};
 use driver::{
@@ -45,6 +46,8 @@ pub struct Launching<'a> {
     pub config: Option<&'a Config>,
     /// Collects what a profile shows.
     pub detail: bool,
+    /// Optimizes the code while it runs.
+    pub optimize: Option<optimizing::Options>,
     /// Lets trace cells collect samples.
     pub sampling: Option<&'a Sampling>,
     /// Keeps the calls, for a replay.
@@ -112,6 +115,7 @@ impl<'a> Launching<'a> {
                 cold: self.cold,
                 detail: self.detail,
                 sampling: self.sampling,
+                optimize: self.optimize,
                 cycles: progress.cycles.as_ref(),
                 checkpoints: self.keeper.map(|k| Checkpoints { every: k.every(), keep: &keep }),
                 resume: resumed.map(Checkpoint::machine),

@@ -74,6 +74,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     max_instructions: Option<u64>,
     #[command(flatten)]
+    optimizing: crate::optimizing::Arguments,
+    #[command(flatten)]
     sampling: sampling::Options,
     #[command(flatten)]
     keeping: Keeping,
@@ -92,6 +94,7 @@ impl Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), End> {
     let bytes = files::read(&arguments.file, files::MAX_PROGRAM)?;
     arguments.keeping.check(false)?;
+    arguments.optimizing.check(false, arguments.keeping.is_on(), false)?;
     if file::is_trace(&bytes) {
         return show(arguments, &read_trace(&arguments.file)?, &earlier_profiles(arguments)?, &[]);
     }
@@ -182,6 +185,7 @@ fn measure(
         cold: arguments.cold,
         config: Some(config),
         detail: true,
+        optimize: arguments.optimizing.options(),
         sampling: first,
         capture: capture.as_ref(),
         json: arguments.json || arguments.csv,

@@ -1,10 +1,13 @@
 //! A launch, prepared: what all of its CTAs share.
 
-use crate::decode::Pooled;
+use crate::decode::{self, NoRoom, Pooled, Room};
 use crate::memory::Memory;
 use crate::program::{Banks, Kernel, Program, launch_bank};
 use crate::runner::LaunchError;
+use crate::watched::{self, What};
+use isa::Inst;
 use isa::abi::launch::PARAMS_MAX;
+use isa::image::Function;
 use std::sync::Arc;
 
 /// Shared bytes that a CTA can have.
@@ -30,10 +33,30 @@ impl Shape {
     }
 }
 
+/// Code for a launch that runs, and what is to be known of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Growth<'a> {
+    pub code: &'a [Inst],
+    /// Instructions that become watched, besides those that are.
+    pub watch: &'a [(u32, What)],
+    /// Barriers behind which warps can be sent to other code, all of them, and numbers of what is behind them.
+    pub openings: &'a [(u32, u32)],
+}
+
+/// The words of rows of constants.
+fn words(pool: &[Pooled], banks: &Banks) -> Vec<u32> {
+    let word = |p: &Pooled| match *p {
+        Pooled::Imm(x) => x,
+        Pooled::Const { bank, offset } => banks.word(bank, offset),
+    };
+    pool.iter().map(word).collect()
+}
+
 /// Levels that child tasks may nest.
 pub const DEPTH_MAX: u32 = 64;
 
 /// A kernel with its arguments.
+#[derive(Clone)]
 pub struct Launch {
     program: Program,
     /// Child tasks above this one.
@@ -95,14 +118,7 @@ impl Launch {
         }
         let bank = launch_bank(shape, program.const_base(), params);
         let banks = program.banks(memory, bank).map_err(|e| LaunchError::Invalid(e.to_string()))?;
-        let pool = kernel
-            .pool
-            .iter()
-            .map(|p| match *p {
-                Pooled::Imm(x) => x,
-                Pooled::Const { bank, offset } => banks.word(bank, offset),
-            })
-            .collect();
+        let pool = words(&kernel.pool, &banks);
         let local_bytes =
             if f.unbounded_stack { f.local_bytes.max(shape.stack_bytes) } else { f.local_bytes };
         Ok(Launch {
@@ -118,6 +134,31 @@ impl Launch {
             pool,
             kernel,
         })
+    }
+
+    /// The same launch with warps that have at least this room, for code that is made while it runs.
+    pub fn with_room(&self, room: Room) -> Launch {
+        let image = self.program.image();
+        let is_it = |f: &Function| f.is_entry && f.start == self.kernel.function.start;
+        let Some(entry) = image.functions.iter().position(is_it) else { return self.clone() };
+        let kernel = Arc::new(decode::kernel(image, entry, self.kernel.level, room));
+        let pool = words(&kernel.pool, &self.banks);
+        Launch { kernel, pool, ..self.clone() }
+    }
+
+    /// The same launch with code behind that of its kernel, at [`Kernel::end`].
+    pub fn grown(&self, growth: &Growth<'_>) -> Result<Launch, NoRoom> {
+        let mut kernel = decode::grown(&self.kernel, growth.code)?;
+        watched::watch(&mut kernel, growth.watch);
+        kernel.openings = growth.openings.to_vec();
+        kernel.openings.sort_unstable();
+        let pool = words(&kernel.pool, &self.banks);
+        Ok(Launch { kernel: Arc::new(kernel), pool, ..self.clone() })
+    }
+
+    /// A word of a constant bank as the launch's warps see it.
+    pub fn constant(&self, bank: u8, offset: u32) -> u32 {
+        self.banks.word(bank, offset)
     }
 
     /// A child task: another kernel of the program, by its address.
@@ -164,6 +205,11 @@ impl Launch {
 
     pub fn ctas(&self) -> u64 {
         self.grid.iter().map(|&n| u64::from(n)).product()
+    }
+
+    /// Rows that a warp has for registers of each kind.
+    pub fn room(&self) -> Room {
+        self.kernel.room
     }
 
     /// A CTA's place in the grid.

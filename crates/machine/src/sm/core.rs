@@ -11,6 +11,7 @@ use super::load_store::{self, Done, LoadStore, Operation, Path};
 use super::outgoing::{Outgoing, is_code};
 use super::policy::{Choice, Policies, Program};
 use super::preemption::{Moved, Moving, Order, PointerTable};
+use super::replacing::Replacing;
 use super::spec::Spec;
 use super::sub_core::SubCore;
 use super::trace_cell::TraceCell;
@@ -152,6 +153,10 @@ pub struct Sm {
     pub spawned: Vec<Spawned>,
     /// CTAs whose warps all wait, some of them for child tasks: launch, CTA.
     pub waiting_parents: Vec<(u32, u64)>,
+    /// Versions of code, where it is optimized while it runs, and when an optimizing warp issues next. Such launches are not saved.
+    #[serde(skip)]
+    pub replacing: Option<Box<Replacing>>,
+    pub(super) work_at: u64,
 }
 
 impl Sm {
@@ -216,6 +221,8 @@ impl Sm {
             moves: Vec::new(),
             spawned: Vec::new(),
             waiting_parents: Vec::new(),
+            replacing: None,
+            work_at: u64::MAX,
         }
     }
 
@@ -425,6 +432,9 @@ impl Sm {
                 if self.state_at <= now {
                     self.move_state(work, now);
                 }
+                if self.work_at <= now {
+                    self.take_slots(now);
+                }
                 while self.starts.front().is_some_and(|s| s.at.0 <= now) {
                     if let Some(start) = self.starts.pop_front() {
                         self.start_cta(work, &start, now);
@@ -481,7 +491,7 @@ impl Sm {
     fn next_arrival(&self) -> u64 {
         let answer = self.inbox.front().map_or(u64::MAX, |r| r.at.0);
         let answer = self.starts.front().map_or(answer, |s| answer.min(s.at.0));
-        self.drain_at().min(answer).min(self.state_at)
+        self.drain_at().min(answer).min(self.state_at).min(self.work_at)
     }
 
     /// Something happens here then.

@@ -53,6 +53,9 @@ impl Sm {
         (cta.alive, cta.staying) = (slots.len() as u32, slots.len() as u32);
         (cta.blocked, cta.end, cta.is_used, cta.times) = (0, 0, true, 0);
         cta.phases = cta.resident.cta().ended_phases;
+        if self.replacing.is_some() {
+            self.begin_units(work, slot, now);
+        }
         if self.resident_warps == 0 {
             self.active_since = now.max(self.active_until);
         }
@@ -103,6 +106,9 @@ impl Sm {
         let release = start + interval + u64::from(self.spec.latency.barrier);
         if let Some(recorder) = self.watcher.as_mut().and_then(|w| w.recorder.as_mut()) {
             recorder.arrive(n as u16);
+        }
+        if self.replacing.is_some() {
+            self.arrive_optimizing(work, n, release, now);
         }
         let warp = &mut self.warps[n];
         let cta = &mut work.ctas[warp.cta as usize];
@@ -209,6 +215,9 @@ impl Sm {
         }
         // Warps that waited for its threads only go on.
         let at = now + u64::from(self.spec.latency.barrier);
+        if self.replacing.is_some() {
+            self.arrive_optimizing(work, n, at, now);
+        }
         self.release(work, n, at, now);
     }
 
@@ -240,6 +249,7 @@ impl Sm {
                 self.output.push((cta.context as u32, cta.linear, text));
             }
             cta.is_used = false;
+            let slot = usize::from(warp.cta);
             self.ends.push(CtaEnd {
                 at: Cycle(cta.end),
                 sm: self.id,
@@ -249,6 +259,9 @@ impl Sm {
                 warp_instructions: cta.resident.executed(),
                 thread_instructions: cta.resident.thread_executed(),
             });
+            if self.replacing.is_some() {
+                self.end_units(slot, now);
+            }
         } else if !self.moving.is_empty() {
             let slot = usize::from(self.warps[n].cta);
             self.check_drained(work, slot, now);

@@ -15,6 +15,7 @@ mod plan;
 pub mod policy;
 pub mod preemption;
 mod quick;
+pub mod replacing;
 mod schedule;
 mod spec;
 pub mod sub_core;
