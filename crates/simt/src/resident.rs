@@ -305,6 +305,10 @@ impl<'l> Resident<'l> {
     pub fn step_shared(&mut self, w: usize, layout: &Layout) -> bool {
         let code = self.code();
         let warp = &mut self.warps[w];
+        // Who watches instructions is told by their handlers.
+        if warp.lanes.observer.is_some() {
+            return false;
+        }
         debug_assert!((warp.pc as usize) < code.len() && !warp.is_split());
         // SAFETY: a warp's place is always one in the code. The lanes are bound, and the host has the kernel's level.
         let stepped =

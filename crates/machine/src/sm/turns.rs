@@ -90,8 +90,9 @@ impl Sm {
                 }
             }
             self.note_turns();
-            // Code and constants can be there soon.
-            if self.is_held || self.out[seen..].iter().any(is_code) {
+            // Code and constants can be there soon; past the exchange point, what comes next is found anew.
+            let is_past = self.first().from >= self.horizon;
+            if self.is_held || is_past || self.out[seen..].iter().any(is_code) {
                 return;
             }
         }
