@@ -250,18 +250,25 @@ pub fn watch_bench(
     let (mut list, _) = kernels::load(directory)?;
     list.retain(|k| all || watch_bench::KERNELS.contains(&k.name.as_str()));
     list.retain(|k| filter.is_none_or(|part| k.name.contains(part)));
-    let mut rows = Vec::new();
+    let (mut rows, mut lines) = (Vec::new(), Vec::new());
     for kernel in &list {
-        let row = watch_bench::measure(kernel, &config, repetitions)?;
+        let (line, value) = match watch_bench::measure(kernel, &config, repetitions) {
+            Ok(row) => {
+                let told = (row.line(), row.json());
+                rows.push(row);
+                told
+            }
+            Err(why) => watch_bench::not_run(&kernel.name, &why),
+        };
         if !json {
-            println!("{}", row.line());
+            println!("{line}");
         }
-        rows.push(row);
+        lines.push(value);
     }
     if json {
-        println!("{:#}", json!(rows.iter().map(watch_bench::Row::json).collect::<Vec<_>>()));
+        println!("{:#}", json!(lines));
     }
-    Ok(rows.iter().all(watch_bench::Row::is_met))
+    Ok(!rows.is_empty() && rows.iter().all(watch_bench::Row::is_met))
 }
 
 /// Prints the seconds of a kernel's timed run: what a second process of the benchmark does.

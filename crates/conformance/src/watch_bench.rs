@@ -50,6 +50,12 @@ impl Row {
     }
 }
 
+/// What is said of a kernel that does not run, in words and as JSON.
+pub fn not_run(name: &str, why: &str) -> (String, Value) {
+    let first = why.lines().next().unwrap_or_default();
+    (format!("{name:<16}  not run: {first}"), json!({ "kernel": name, "not_run": first }))
+}
+
 pub fn measure(kernel: &Kernel, config: &Config, repetitions: u32) -> Result<Row, String> {
     let file = LaunchFile::load(&kernel.path).map_err(|e| e.to_string())?;
     let session = Session::new(&file, &CompileOptions::default()).map_err(|e| e.to_string())?;
@@ -86,6 +92,7 @@ mod tests {
     fn limits_are_ratios() {
         let row = Row { name: "k".into(), plain: 1.0, profiled: 1.14, sampled: 1.09 };
         assert!(row.is_met() && row.line().ends_with("  met"), "{}", row.line());
+        assert_eq!(not_run("k", "no such thing\nat all").0, "k                 not run: no such thing");
         assert!(!Row { profiled: 1.2, ..row.clone() }.is_met() && !Row { sampled: 1.11, ..row }.is_met());
     }
 }

@@ -20,6 +20,9 @@ pub enum Where {
     /// Lane 0 to this address, and lanes 1, 2, 4, 8 and 16 so far from it; where the others go is the sum of these steps,
     /// as where threads are a tile. In shared memory only.
     Tile(u64, [u32; 5]),
+    /// Each half of the warp to consecutive addresses, or all its lanes to one: where it begins, and which. In global
+    /// memory only.
+    Halves([u64; 2], [bool; 2]),
     /// Each as `Access::lanes` says.
     #[default]
     Lanes,
@@ -68,6 +71,10 @@ impl Access {
                 let bits = (0..5).filter(|n| lane >> n & 1 != 0);
                 let at = bits.fold(base as u32, |at, n: usize| at.wrapping_add(steps[n]));
                 u64::from(at)
+            }
+            Where::Halves(starts, same) => {
+                let half = (lane as usize / 16) & 1;
+                starts[half] + if same[half] { 0 } else { u64::from(lane % 16 * self.size) }
             }
             Where::Lanes => self.lanes[lane as usize & 31],
         }
@@ -156,6 +163,7 @@ unsafe fn place<const S: u32, const W: u32>(l: &Lanes, u: &Uop, out: &mut Access
         match pattern::<S, W>(l, u) {
             Pattern::Consecutive(base) => Where::Consecutive(base),
             Pattern::Same(address) => Where::Same(address),
+            Pattern::Halves([a, b]) if S == GLOBAL => Where::Halves([a.start, b.start], [a.same, b.same]),
             _ => {
                 addresses::<S>(l, u, out);
                 Where::Lanes

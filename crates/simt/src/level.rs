@@ -5,6 +5,7 @@
 
 use crate::access::{Access, Locate, locate as locate_body};
 use crate::lanes::Lanes;
+use crate::ops::layout::{Layout, Step, step as step_body};
 use crate::uop::{Flow, Handler, Uop};
 
 /// What the body of a handler may ask of its level.
@@ -89,6 +90,23 @@ pub(crate) fn locate(_: Isa) -> Locate {
     locate_portable
 }
 
+/// [`crate::ops::layout::step`] for a level that the host has.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn step(level: Isa) -> Step {
+    [x86::step_baseline, x86::step_avx2, x86::step_avx512][level as usize]
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn step(_: Isa) -> Step {
+    step_portable
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn step_portable(l: &mut Lanes, u: &Uop, layout: &Layout) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { step_body(l, u, layout) }
+}
+
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn locate_portable(l: &Lanes, u: &Uop, s: u32, out: &mut Access) {
     // SAFETY: the caller's promise.
@@ -114,7 +132,7 @@ impl Level for Portable {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Access, Exec, Level, locate_body};
+    use super::{Access, Exec, Layout, Level, locate_body, step_body};
     use crate::lanes::Lanes;
     use crate::uop::{Flow, Uop};
     use std::arch::x86_64::*;
@@ -212,5 +230,24 @@ mod x86 {
     pub unsafe fn locate_avx512(l: &Lanes, u: &Uop, s: u32, out: &mut Access) {
         // SAFETY: the caller's promise.
         unsafe { locate_body(l, u, s, out) }
+    }
+
+    pub unsafe fn step_baseline(l: &mut Lanes, u: &Uop, layout: &Layout) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { step_body(l, u, layout) }
+    }
+
+    #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
+    pub unsafe fn step_avx2(l: &mut Lanes, u: &Uop, layout: &Layout) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { step_body(l, u, layout) }
+    }
+
+    #[target_feature(
+        enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512cd"
+    )]
+    pub unsafe fn step_avx512(l: &mut Lanes, u: &Uop, layout: &Layout) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { step_body(l, u, layout) }
     }
 }

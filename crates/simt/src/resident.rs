@@ -13,6 +13,8 @@ use crate::launch::Launch;
 use crate::log::{Answer, Log};
 use crate::memory::{Bounds, Memory, MemoryError};
 use crate::ops::atomic;
+pub use crate::ops::layout::Layout;
+use crate::ops::layout::Step;
 use crate::prefetch::prefetch_all;
 use crate::runner::Whereabouts;
 use crate::special::{Place, Time};
@@ -46,6 +48,7 @@ pub struct Resident<'l> {
     bounds: NonNull<[Bounds]>,
     linear: u64,
     locate: access::Locate,
+    step_shared: Step,
 }
 
 /// A CTA as it is saved; everything else follows from its launch.
@@ -98,6 +101,7 @@ impl<'l> Resident<'l> {
             bounds: NonNull::from(Box::leak(Env::bounds(launch).into_boxed_slice())),
             linear: 0,
             locate: crate::level::locate(launch.kernel.level),
+            step_shared: crate::level::step(launch.kernel.level),
             launch: launch.clone(),
         };
         let (cta, bounds) = (r.cta.as_ptr(), r.bounds.cast().as_ptr());
@@ -295,7 +299,36 @@ impl<'l> Resident<'l> {
         self.settle(w, flow, time)
     }
 
-    /// The same while no other SM acts: what the whole machine shares can be changed too.
+    /// The same for a load from or store to shared memory by all lanes of a warp that is whole, if they lie as in the
+    /// layout; else nothing is executed.
+    #[inline]
+    pub fn step_shared(&mut self, w: usize, layout: &Layout) -> bool {
+        let code = self.code();
+        let warp = &mut self.warps[w];
+        // Who watches instructions is told by their handlers.
+        if warp.lanes.observer.is_some() {
+            return false;
+        }
+        debug_assert!((warp.pc as usize) < code.len() && !warp.is_split());
+        // SAFETY: a warp's place is always one in the code. The lanes are bound, and the host has the kernel's level.
+        let stepped =
+            unsafe { (self.step_shared)(&mut warp.lanes, code.get_unchecked(warp.pc as usize), layout) };
+        if stepped {
+            warp.executed += 1;
+            warp.thread_executed += 32;
+            warp.pc += 1;
+        }
+        stepped
+    }
+
+    /// Takes over how the lanes of the warp's next instruction lie, if it is one that [`Resident::step_shared`] can execute.
+    pub fn learn(&self, w: usize, layout: &mut Layout) -> bool {
+        let warp = &self.warps[w];
+        // SAFETY: the lanes are bound, and the instruction is theirs.
+        unsafe { layout.learn(&warp.lanes, self.uop(warp)) }
+    }
+
+    /// The same as [`Resident::step`] while no other SM acts: what the whole machine shares can be changed too.
     pub fn step_alone(
         &mut self,
         w: usize,

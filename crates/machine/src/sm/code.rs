@@ -132,6 +132,11 @@ pub enum Producer {
     Fma = 3,
 }
 
+/// Places of an SM for how lanes lie in shared memory: instructions take them in turn.
+const LAYOUTS: u8 = 64;
+/// An instruction that has none.
+pub const NO_LAYOUT: u8 = u8::MAX;
+
 /// No constant operand.
 pub const NO_CONSTANT: u32 = u32::MAX;
 
@@ -179,6 +184,8 @@ pub struct Timing {
     pub bank: u8,
     pub constant: u32,
     pub cache: Cache,
+    /// The place for how its lanes lie in shared memory, or [`NO_LAYOUT`].
+    pub layout: u8,
 }
 
 impl Timing {
@@ -445,6 +452,11 @@ impl Code {
             t.is_simple = t.checks == 0 && t.constant == NO_CONSTANT;
             from = waits.ends[n];
         }
+        let in_shared = |i: &Inst| matches!(i.op, Op::Lds | Op::Sts);
+        let in_shared = image.code.iter().zip(&mut timings).filter(|(i, _)| in_shared(i));
+        for (n, (_, t)) in in_shared.enumerate() {
+            t.layout = (n % usize::from(LAYOUTS)) as u8;
+        }
         code.timings = timings.into();
         code.checks = waits.checks.into();
         code
@@ -594,6 +606,7 @@ impl Places {
             bank: operand.map_or(if i.op == Op::Ldc { i.field(Field::Bank) as u8 } else { 0 }, |c| c.0),
             constant: operand.map_or(NO_CONSTANT, |c| c.1),
             cache: cache(i),
+            layout: NO_LAYOUT,
         }
     }
 }

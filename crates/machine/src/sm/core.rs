@@ -15,6 +15,7 @@ use super::replacing::Replacing;
 use super::spec::Spec;
 use super::sub_core::SubCore;
 use super::trace_cell::TraceCell;
+use super::turns;
 use super::warp::{Owner, Ready, State, WarpSlot};
 use super::watch::Watcher;
 use super::work::{Begin, Spawned, Work};
@@ -30,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use simt::Fault;
 use simt::Where;
 use simt::log::Log;
-use simt::resident::Access;
+use simt::resident::{Access, Layout};
 use simt::special::Time;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -74,7 +75,7 @@ pub struct Sm {
     gap: u64,
     pub(super) subs: Vec<SubCore>,
     /// When each of them has its next turn, while the SM runs.
-    pub(super) nexts: Vec<u64>,
+    pub(super) keys: Vec<u64>,
     /// Where the sub-cores' own order of warps is not all there is.
     pub(super) policies: Option<Box<Policies>>,
     pub(super) warps: Vec<WarpSlot>,
@@ -94,10 +95,10 @@ pub struct Sm {
     pub(super) watcher: Option<Box<Watcher>>,
     /// When the step of its timeline ends, and whether its records go through the load-store unit.
     step_at: u64,
-    drains: bool,
+    pub(super) drains: bool,
     /// Requests since the last exchange, and those from before that leave later.
     pub out: Vec<Request>,
-    outgoing: Outgoing,
+    pub(super) outgoing: Outgoing,
     pub ends: Vec<CtaEnd>,
     pub log: Log,
     #[serde(skip)]
@@ -123,6 +124,9 @@ pub struct Sm {
     pub(super) is_held: bool,
     #[serde(skip)]
     pub(super) access: Access,
+    /// How lanes of instructions lay in shared memory.
+    #[serde(skip)]
+    pub(super) layouts: Vec<Layout>,
     #[serde(skip)]
     done: Vec<Done>,
     #[serde(skip)]
@@ -167,7 +171,7 @@ impl Sm {
             nearest: config.nearest_answer().into(),
             lookahead: 1,
             gap: u64::from((config.distribution.start_latency + config.distribution.end_latency).max(1)),
-            nexts: vec![u64::MAX; sub_cores as usize],
+            keys: vec![u64::MAX; sub_cores as usize],
             subs: (0..sub_cores).map(|n| SubCore::new(&spec, n)).collect(),
             policies: Policies::new(&spec, false),
             warps: (0..spec.warps).map(|_| WarpSlot::new()).collect(),
@@ -201,6 +205,7 @@ impl Sm {
             horizon: 0,
             is_held: false,
             access: Access::default(),
+            layouts: Vec::new(),
             done: Vec::new(),
             constant_done: Vec::new(),
             lines: Vec::new(),
@@ -438,8 +443,12 @@ impl Sm {
                 self.note_turns();
                 continue;
             }
-            if now < until.0.min(self.sample_at) && self.is_plain() {
-                self.turns(work, event.min(limit).min(until.0).min(self.sample_at));
+            if now < self.sample_at && self.is_plain() {
+                self.turns(work, event.min(limit).min(self.sample_at).min(self.step_at));
+                if self.is_held {
+                    self.next = self.first().from;
+                    return;
+                }
                 continue;
             }
             // What sub-cores do to each other takes a while: until then this one can run by itself.
@@ -455,7 +464,7 @@ impl Sm {
             if self.touched || self.policies.is_some() {
                 self.note_turns();
             } else {
-                self.nexts[turn.sub_core] = self.subs[turn.sub_core].next;
+                self.keys[turn.sub_core] = turns::key(self.subs[turn.sub_core].next, turn.sub_core);
             }
             if self.is_held {
                 self.next = self.first().from;
@@ -467,23 +476,13 @@ impl Sm {
     /// The sub-core that is the furthest behind; of those in one cycle the first.
     #[inline(always)]
     pub(super) fn first(&self) -> Turn {
-        let mut turn = Turn { sub_core: 0, from: u64::MAX, next: u64::MAX, until: u64::MAX };
-        for (n, &next) in self.nexts.iter().enumerate() {
-            if next < turn.from {
-                // All before this one are later.
-                (turn.next, turn.until) = (turn.from, turn.from.saturating_sub(1));
-                (turn.sub_core, turn.from) = (n, next);
-            } else if next < turn.next {
-                (turn.next, turn.until) = (next, next);
-            }
-        }
-        turn
+        turns::first(&self.keys)
     }
 
     /// Notes when each sub-core has its next turn.
     pub(super) fn note_turns(&mut self) {
-        for (next, sub) in self.nexts.iter_mut().zip(&self.subs) {
-            *next = sub.next;
+        for (n, (key, sub)) in self.keys.iter_mut().zip(&self.subs).enumerate() {
+            *key = turns::key(sub.next, n);
         }
     }
 
@@ -649,9 +648,9 @@ impl Sm {
                     if !self.moving.is_empty() {
                         self.state_answered(now);
                     }
-                    for (s, sub) in self.subs.iter_mut().enumerate() {
-                        let room = self.load_store.room(s as u32, Path::Global);
-                        if sub.is_closed(Class::Global) && room != Cycle::NEVER {
+                    for sub in self.subs.iter_mut().filter(|sub| sub.is_closed(Class::Global)) {
+                        let room = self.load_store.room(sub.number, Path::Global);
+                        if room != Cycle::NEVER {
                             sub.open(Class::Global, now, room.0);
                         }
                     }

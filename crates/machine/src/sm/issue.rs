@@ -7,7 +7,7 @@ use super::fetch::Fetched;
 use super::load_store::{self, Issued, LoadStore, Operation, Outcome, Path};
 use super::sub_core::SubCore;
 use super::warp::{NO_LINE, Ready, State, WarpSlot};
-use super::watch::Counts;
+use super::watch::{Accessed, Counts};
 use super::work::{Context, CtaSlot, Work};
 use crate::counters::Counters;
 use crate::ports::Request;
@@ -201,8 +201,9 @@ impl Sm {
         way.send(&mut self.subs[s], warp, n, context, timing, &mut self.counters, now);
         if let Some(watcher) = &mut self.watcher {
             let (_, reads) = context.code.places(timing);
-            let counts = Counts::of(&self.counters).since(before);
-            watcher.accessed(n as u16, reads, warp.pc, &self.access, !returns(timing), counts, now);
+            let bytes = Accessed::bytes_of(&self.access);
+            let told = Accessed { slot: n as u16, pc: warp.pc, bytes, is_store: !returns(timing), now };
+            watcher.accessed(&told, reads, before, &self.counters);
         }
         if let Some(policies) = &mut self.policies
             && self.counters.bank_conflicts > conflicts
@@ -216,7 +217,7 @@ impl Sm {
 
 /// Whether a memory operation has a result.
 #[inline(always)]
-fn returns(timing: &Timing) -> bool {
+pub(super) fn returns(timing: &Timing) -> bool {
     matches!(timing.kind, Kind::Load | Kind::Atomic | Kind::Shuffle)
 }
 

@@ -21,6 +21,7 @@ mod spec;
 pub mod sub_core;
 mod tags;
 pub mod trace_cell;
+mod turns;
 mod waits;
 mod warp;
 pub mod watch;

@@ -17,8 +17,10 @@ use crate::units::Cycle;
 /// How far planning came with what a sub-core has of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Planned {
-    /// All the way: the warp waits for a cycle that is known, or for an answer.
-    Done,
+    /// All the way: the warp waits for the cycle `since`, and has to be put where it waits.
+    At,
+    /// The same, for an answer.
+    Waiting,
     /// The sub-core does not have the line of code.
     NoCode,
     /// It does not have the constant operand.
@@ -73,8 +75,7 @@ impl<W: Watch> Supply<'_, W> {
         }
         if timing.is_simple {
             warp.since = since;
-            sub.wait(warp.bit, since, now);
-            return Planned::Done;
+            return Planned::At;
         }
         // The latest of what has its own time, by producer.
         let mut latest = [0u64; 4];
@@ -90,7 +91,7 @@ impl<W: Watch> Supply<'_, W> {
                 if at >= UNKNOWN {
                     warp.since = since;
                     warp.state = State::Pending(reason);
-                    return Planned::Done;
+                    return Planned::Waiting;
                 }
                 self.stalls.charge(pc, reason, at - since);
                 self.watch.wait(slot, warp, code.checks(timing), reason, since, at);
@@ -110,8 +111,7 @@ impl<W: Watch> Supply<'_, W> {
                 warp.since = at;
             }
         }
-        sub.wait(warp.bit, warp.since, now);
-        Planned::Done
+        Planned::At
     }
 
     /// Plans the next instruction of the warp in slot `n` with all that the SM has: sub-cores have come to this cycle. False
@@ -127,14 +127,18 @@ impl<W: Watch> Supply<'_, W> {
         now: u64,
     ) -> bool {
         match self.plan(sub, n, warp, code, now) {
-            Planned::Done => true,
+            Planned::At => {
+                sub.wait(warp.bit, warp.since, now);
+                true
+            }
+            Planned::Waiting => true,
             missing => self.plan_missing(missing, sub, warp, code, n, out, now),
         }
     }
 
     /// The same where something is missing.
     #[cold]
-    fn plan_missing(
+    pub fn plan_missing(
         &mut self,
         mut missing: Planned,
         sub: &mut SubCore,
@@ -147,7 +151,11 @@ impl<W: Watch> Supply<'_, W> {
         loop {
             let pc = warp.pc as usize;
             match missing {
-                Planned::Done => return true,
+                Planned::At => {
+                    sub.wait(warp.bit, warp.since, now);
+                    return true;
+                }
+                Planned::Waiting => return true,
                 Planned::NoCode => {
                     let line = warp.pc / LINE_INSTRUCTIONS;
                     let sequential = line == warp.line.wrapping_add(1);

@@ -1,33 +1,35 @@
-//! Issuing, inside a sub-core's stretch, what goes to the units that sub-cores share: as [`Sm::issue`](super::core::Sm)
-//! does, for whole warps that nobody watches and no policy holds. All sub-cores have come to the cycle.
+//! Issuing, inside the turns of sub-cores, what goes to the units that they share: as [`Sm::issue`](super::core::Sm)
+//! does, for whole warps that no policy holds. All sub-cores have come to the cycle.
 
-use super::code::{Kind, Timing};
+use super::code::{CLASSES, Kind, NO_LAYOUT, Timing};
 use super::core::Failure;
 use super::fetch::Fetched;
-use super::issue::{Offsets, Way};
-use super::load_store::LoadStore;
+use super::issue::{Offsets, Way, returns};
+use super::load_store::{self, LoadStore, Path};
 use super::outgoing::is_code;
-use super::plan::Supply;
+use super::plan::{Planned, Supply};
 use super::sub_core::SubCore;
 use super::warp::{Ready, State, WarpSlot};
-use super::watch::Watch;
-use super::work::{CtaSlot, Work};
+use super::watch::{Accessed, Watch};
+use super::work::{Context, CtaSlot};
 use crate::ports::Request;
 use crate::stall::Stall;
 use crate::units::Cycle;
 use simt::log::Log;
-use simt::resident::{Access, Stepped};
+use simt::resident::{Access, Layout, Stepped};
 use simt::special::Time;
 
 /// What sub-cores share.
 pub(super) struct Shared<'a> {
     pub load_store: &'a mut LoadStore,
     pub access: &'a mut Access,
+    /// How lanes of instructions lay in shared memory.
+    pub layouts: &'a mut Vec<Layout>,
     pub log: &'a mut Log,
     pub out: &'a mut Vec<Request>,
     pub retry: &'a mut Vec<u16>,
     pub failure: &'a mut Option<Failure>,
-    pub issued: &'a mut u64,
+    pub issued: &'a mut [u64; CLASSES],
     pub clock_mhz: u64,
 }
 
@@ -36,6 +38,8 @@ pub(super) struct Shared<'a> {
 pub(super) enum Ended {
     /// The warp's next instruction is planned, or it asks again after the exchange.
     Planned,
+    /// The same, and it has to be put where it waits for its cycle.
+    Timed,
     /// The same, and code or constants were asked for: how far the SM may run has to be found again.
     Asked,
     /// Executed; where the warp goes on has to be found out.
@@ -59,29 +63,138 @@ pub(super) fn is_quick(timing: &Timing) -> bool {
     )
 }
 
+/// An instruction that issues: whose, and when.
+pub(super) struct Issuing<'a, 'l> {
+    pub context: &'a Context<'l>,
+    pub timing: &'a Timing,
+    /// The warp's slot.
+    pub n: u16,
+    pub now: u64,
+}
+
 impl Shared<'_> {
-    /// Issues the next instruction of the warp in slot `n`, which was chosen.
-    #[inline]
+    /// Issues the next instruction of a warp, which was chosen.
+    #[inline(always)]
     pub fn issue<W: Watch>(
         &mut self,
-        work: &mut Work<'_>,
+        i: &Issuing<'_, '_>,
+        cta: &mut CtaSlot<'_>,
         supply: &mut Supply<'_, W>,
         sub: &mut SubCore,
         warp: &mut WarpSlot,
-        n: u16,
-        now: u64,
     ) -> Ended {
-        let (pc, index) = (warp.pc, usize::from(warp.index));
-        let context = &work.contexts[usize::from(warp.context)];
-        let cta = &mut work.ctas[usize::from(warp.cta)];
-        let timing = context.code.timing_of(pc);
-        let mut row = supply.stalls.row(pc as usize);
+        let (timing, now) = (i.timing, i.now);
         if now > warp.since {
-            row.charge_waiting(sub.why(warp, timing.class, now), timing.class.throttle());
+            let why = sub.why(warp, timing.class, now);
+            supply.stalls.row(warp.pc as usize).charge_waiting(why, timing.class.throttle());
+            supply.watch.waited(i.n, warp, sub.number, timing.class, (why, [0; 2]), now);
         }
+        let index = usize::from(warp.index);
+        let threads = if W::THREADS { cta.resident.active(index).count_ones() } else { 0 };
         sub.take(warp.bit, timing.class);
         warp.issued = now;
-        let offsets = self.look(cta, index, timing, pc, &context.image);
+        let asked = self.out.len();
+        let layout = self.layouts.get(usize::from(timing.layout));
+        if let Some(layout) = layout
+            && cta.resident.step_shared(index, layout)
+        {
+            let passes = layout.passes;
+            self.has_issued(i, threads, supply, sub, warp);
+            self.send_shared(i, passes, supply, sub, warp);
+        } else {
+            let ended = self.issue_any(i, threads, cta, supply, sub, warp);
+            if ended != Ended::Planned {
+                return ended;
+            }
+            if warp.state == State::Retry {
+                return Ended::Planned;
+            }
+        }
+        warp.pc += 1;
+        let code = &i.context.code;
+        let is_timed = match supply.plan(sub, i.n, warp, code, now) {
+            Planned::At => true,
+            Planned::Waiting => false,
+            missing => {
+                supply.plan_missing(missing, sub, warp, code, i.n, self.out, now);
+                false
+            }
+        };
+        if self.out[asked..].iter().any(is_code) {
+            if is_timed {
+                sub.wait(warp.bit, warp.since, now);
+            }
+            return Ended::Asked;
+        }
+        if is_timed { Ended::Timed } else { Ended::Planned }
+    }
+
+    /// Notes an instruction that has executed.
+    #[inline(always)]
+    fn has_issued<W: Watch>(
+        &mut self,
+        i: &Issuing<'_, '_>,
+        threads: u32,
+        supply: &mut Supply<'_, W>,
+        sub: &mut SubCore,
+        warp: &mut WarpSlot,
+    ) -> u64 {
+        let (timing, now) = (i.timing, i.now);
+        warp.since = now + 1;
+        supply.stalls.charge(warp.pc as usize, Stall::Selected, 1);
+        self.issued[timing.class as usize] += 1;
+        supply.watch.execute(warp.pc, 1, threads);
+        supply.watch.issue(i.n, warp.pc, sub.number, timing, now);
+        supply.watch.branch(i.n, warp.pc);
+        supply.watch.produces(i.n, i.context.code.places(timing).0, warp.pc);
+        sub.enter(timing.class, now)
+    }
+
+    /// Sends a load from or store to shared memory, which has executed, through the banks.
+    #[inline(always)]
+    fn send_shared<W: Watch>(
+        &mut self,
+        i: &Issuing<'_, '_>,
+        passes: (u32, u32),
+        supply: &mut Supply<'_, W>,
+        sub: &mut SubCore,
+        warp: &mut WarpSlot,
+    ) {
+        let (timing, now) = (i.timing, i.now);
+        let (writes, reads) = i.context.code.places(timing);
+        let is_load = timing.kind == Kind::Load;
+        let kind = if is_load { load_store::Kind::Load } else { load_store::Kind::Store };
+        let before = supply.watch.before(supply.counters);
+        let from = (sub.number, u32::from(timing.words));
+        let (issued, ready) = self.load_store.issue_shared(Cycle(now), kind, from, passes, supply.counters);
+        let read = Ready::at(issued.operands_read.0, timing.producer);
+        for &p in reads {
+            warp.places[p as usize].read = read;
+        }
+        if is_load {
+            warp.write(writes, Ready::at(ready.0, timing.producer));
+        } else {
+            warp.stores_left = warp.stores_left.max(issued.operands_read.0).max(issued.left.0);
+        }
+        sub.hold(timing.class, now, self.load_store.room(sub.number, Path::Shared).0);
+        let told = Accessed { slot: i.n, pc: warp.pc, bytes: 0, is_store: !is_load, now };
+        supply.watch.accessed(&told, reads, before, supply.counters);
+    }
+
+    /// Executes and sends any other instruction. The warp's next one is not planned.
+    #[inline]
+    fn issue_any<W: Watch>(
+        &mut self,
+        i: &Issuing<'_, '_>,
+        threads: u32,
+        cta: &mut CtaSlot<'_>,
+        supply: &mut Supply<'_, W>,
+        sub: &mut SubCore,
+        warp: &mut WarpSlot,
+    ) -> Ended {
+        let (timing, now, n) = (i.timing, i.now, i.n);
+        let index = usize::from(warp.index);
+        let offsets = self.look(cta, index, timing, warp.pc, &i.context.image);
         self.log.token = warp.cta.into();
         let nanoseconds = if timing.reads_time { now * 1000 / self.clock_mhz } else { 0 };
         let stepped = match cta.resident.step(index, Time { clock: now, nanoseconds }, now, self.log) {
@@ -98,15 +211,11 @@ impl Shared<'_> {
                 return Ended::Failed;
             }
         };
-        warp.since = now + 1;
-        row.charge(Stall::Selected, 1);
-        *self.issued += 1;
-        let start = sub.enter(timing.class, now);
+        let start = self.has_issued(i, threads, supply, sub, warp);
         if timing.bank_reads != 0 {
             sub.read_banks(now, timing.bank_reads);
         }
-        let (writes, _) = context.code.places(timing);
-        let asked = self.out.len();
+        let (writes, reads) = i.context.code.places(timing);
         match timing.kind {
             Kind::Special => {
                 let waits = self.load_store.read_special(Cycle(now));
@@ -127,17 +236,17 @@ impl Shared<'_> {
                 warp.write(writes, ready);
             }
             _ => {
+                let before = supply.watch.before(supply.counters);
                 let (load_store, out) = (&mut *self.load_store, &mut *self.out);
                 let mut way = Way { load_store, access: self.access, out };
-                way.send(sub, warp, n.into(), context, timing, supply.counters, now);
+                way.send(sub, warp, n.into(), i.context, timing, supply.counters, now);
+                let is_store = !returns(timing);
+                let bytes = if W::IS_NOBODY { 0 } else { Accessed::bytes_of(self.access) };
+                let told = Accessed { slot: n, pc: warp.pc, bytes, is_store, now };
+                supply.watch.accessed(&told, reads, before, supply.counters);
             }
         }
-        if stepped != Stepped::Next {
-            return Ended::Moved;
-        }
-        warp.pc = pc + 1;
-        supply.plan_all(sub, warp, &context.code, n, self.out, now);
-        if self.out[asked..].iter().any(is_code) { Ended::Asked } else { Ended::Planned }
+        if stepped == Stepped::Next { Ended::Planned } else { Ended::Moved }
     }
 
     /// What the instruction will touch, before it executes.
@@ -164,8 +273,24 @@ impl Shared<'_> {
             _ => {
                 cta.resident.access(index, self.access);
                 self.load_store.prepare_access(self.access);
+                if timing.layout != NO_LAYOUT {
+                    self.learn(cta, index, timing.layout);
+                }
             }
         }
         None
+    }
+
+    /// Takes over how the lanes of an access to shared memory lie, for the next time.
+    #[cold]
+    fn learn(&mut self, cta: &CtaSlot<'_>, index: usize, layout: u8) {
+        let n = usize::from(layout);
+        if self.layouts.len() <= n {
+            self.layouts.resize_with(n + 1, Layout::default);
+        }
+        let layout = &mut self.layouts[n];
+        if cta.resident.learn(index, layout) {
+            layout.passes = self.load_store.passes(self.access);
+        }
     }
 }

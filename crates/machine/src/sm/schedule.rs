@@ -3,22 +3,23 @@
 //! Most instructions concern nobody but their warp. As long as only such issue, a sub-core runs by itself, in a loop that
 //! touches nothing but its own state; in front of any other it waits until all sub-cores have come to that cycle.
 
-use super::code::{Class, Kind};
+use super::code::{Class, Code, Kind, Timing};
 use super::core::{Sm, Turn};
-use super::outgoing::is_code;
 use super::plan::{Planned, Supply};
-use super::quick::{self, Ended, Shared};
+use super::spec::Latency;
+use super::sub_core::SubCore;
 use super::waits::FOR_READERS;
 use super::warp::{State, WarpSlot};
 use super::watch::{Watch, with_watch};
 use super::work::Work;
 use crate::stall::Stall;
+use simt::Resident;
 
 /// A warp that issues next, and the warps that could.
 #[derive(Clone, Copy)]
-struct Chosen {
-    slot: u16,
-    eligible: u64,
+pub(super) struct Chosen {
+    pub slot: u16,
+    pub eligible: u64,
 }
 
 /// Whether the host has the instructions that [`Sm`]'s inner loop wants.
@@ -33,37 +34,6 @@ pub(super) fn counts_bits() -> bool {
 }
 
 impl Sm {
-    /// Nobody has to be told of every cycle and every choice.
-    #[inline(always)]
-    pub(super) fn is_plain(&self) -> bool {
-        self.policies.is_none() && self.watcher.is_none()
-    }
-
-    /// Turns of the sub-cores before a cycle up to which nothing comes from outside, and up to which all that they do is
-    /// allowed.
-    pub(super) fn turns(&mut self, work: &mut Work<'_>, before: u64) {
-        let mut seen = self.out.len();
-        while self.failure.is_none() {
-            let turn = self.first();
-            if turn.from >= before {
-                return;
-            }
-            // What sub-cores do to each other takes a while: until then this one can run by itself.
-            let alone = turn.next.saturating_add(self.lookahead).min(before);
-            self.turn(work, &turn, alone);
-            if self.touched {
-                self.note_turns();
-            } else {
-                self.nexts[turn.sub_core] = self.subs[turn.sub_core].next;
-            }
-            // Code and constants can be there soon.
-            if self.out[seen..].iter().any(is_code) {
-                return;
-            }
-            seen = self.out.len();
-        }
-    }
-
     /// A sub-core's turn: until another one is behind, something happened that others have to know, or all of `alone` is
     /// over, up to which it may run by itself.
     pub(super) fn turn(&mut self, work: &mut Work<'_>, turn: &Turn, alone: u64) {
@@ -98,7 +68,7 @@ impl Sm {
     }
 
     /// Runs a sub-core by itself up to a cycle. It stops, its next cycle as it is, in front of anything that others must
-    /// see in the order of time: the warp that does it. What is quick is done as long as it is this sub-core's turn.
+    /// see in the order of time: the warp that does it.
     fn stretch(&mut self, work: &mut Work<'_>, turn: &Turn, limit: u64) -> Option<Chosen> {
         if self.watcher.is_none() {
             return self.stretch_for(work, turn, limit, &mut ());
@@ -157,7 +127,6 @@ impl Sm {
     ) -> Option<Chosen> {
         let s = turn.sub_core;
         let mut stopped = None;
-        let mut moved = None;
         let mut local = if BY_POLICY { self.policies.as_mut().map(|p| p.local(s)) } else { None };
         let sub = &mut self.subs[s];
         let warps = self.warps.as_mut_slice();
@@ -182,108 +151,41 @@ impl Sm {
             let pc = warp.pc;
             let code = &work.contexts[usize::from(warp.context)].code;
             let timing = code.timing_of(pc);
-            // All that concerns only the warp is executed at once.
             let mut to = pc + 1;
             if warp.ahead == 0 {
                 let resident = &mut work.ctas[usize::from(warp.cta)].resident;
-                let index = usize::from(warp.index);
-                let threads = if W::THREADS { resident.active(index).count_ones() } else { 0 };
-                if timing.run > 0 {
-                    warp.ahead = resident.run(index, timing.run.into());
-                } else if timing.kind == Kind::Branch
-                    && let Some(pc) = resident.branch(index)
-                {
-                    (warp.ahead, to) = (1, pc);
-                }
-                if warp.ahead == 0 {
-                    // Watchers and policies want to be told of everything.
-                    if !BY_POLICY
-                        && W::IS_NOBODY
-                        && now <= turn.until
-                        && quick::is_quick(timing)
-                        && (now < self.horizon || !Sm::leaves(timing.class))
-                        && resident.is_whole(index)
-                    {
-                        issued += 1;
-                        seen += u64::from(eligible.count_ones());
-                        let mut shared = Shared {
-                            load_store: &mut self.load_store,
-                            access: &mut self.access,
-                            log: &mut self.log,
-                            out: &mut self.out,
-                            retry: &mut self.retry,
-                            failure: &mut self.failure,
-                            issued: &mut self.issued_by_class[timing.class as usize],
-                            clock_mhz: self.clock_mhz,
-                        };
-                        let ended = shared.issue(work, &mut supply, sub, warp, n, now);
-                        if ended == Ended::Moved {
-                            moved = Some((usize::from(n), now));
-                            break;
-                        }
-                        sub.plan_next(now);
-                        if ended == Ended::Planned {
-                            continue;
-                        }
-                        break;
-                    }
+                let Some(next) = supply.execute(resident, warp, timing) else {
                     sub.next = now;
                     stopped = Some(Chosen { slot: n, eligible });
                     break;
-                }
-                supply.watch.execute(pc, warp.ahead, threads);
+                };
+                to = next;
             }
-            warp.ahead -= 1;
             issued += 1;
             seen += u64::from(eligible.count_ones());
-            let class = timing.class;
-            let mut row = supply.stalls.row(pc as usize);
-            let mut why = [0; 3];
-            if now > warp.since {
-                why = sub.why(warp, class, now);
-                row.charge_waiting(why, class.throttle());
-            }
-            row.charge(Stall::Selected, 1);
-            supply.watch.waited_and_issue(n, warp, sub.number, timing, (why, [0; 2]), now);
-            self.issued_by_class[class as usize] += 1;
-            sub.take(bit, class);
-            let start = sub.enter(class, now);
-            sub.read_banks(now, timing.bank_reads);
+            self.issued_by_class[timing.class as usize] += 1;
+            let start = supply.issue_executed(sub, n, warp, timing, now);
             if BY_POLICY && let Some(local) = &mut local {
-                local.issued(sub, bit, eligible, (class, start), now);
+                local.issued(sub, bit, eligible, (timing.class, start), now);
             }
-            (warp.issued, warp.since, warp.pc) = (now, now + 1, to);
-            if timing.kind == Kind::Branch {
-                let l = &self.spec.latency;
-                let lasts = if to == pc + 1 { l.branch_not_taken } else { l.branch };
-                let at = now + u64::from(lasts.max(1));
-                supply.watch.branch(n, pc);
-                warp.resolve(to, pc, at, supply.stalls);
-                if at > now + 1 {
-                    supply.watch.wait(n, warp, &[], Stall::BranchResolving, now + 1, at);
+            supply.leave_executed(n, warp, (code, timing), to, (now, start), &self.spec.latency);
+            match supply.plan(sub, n, warp, code, now) {
+                Planned::At => sub.wait(bit, warp.since, now),
+                Planned::Waiting => {}
+                Planned::NoCode | Planned::NoConstant => {
+                    (sub.unplanned, sub.next) = (Some(n), now);
+                    break;
                 }
-            } else if !timing.is_static {
-                let (writes, _) = code.places(timing);
-                warp.write_after(writes, timing, start);
-                supply.watch.produces(n, writes, pc);
-            }
-            if supply.plan(sub, n, warp, code, now) != Planned::Done {
-                (sub.unplanned, sub.next) = (Some(n), now);
-                break;
             }
             if BY_POLICY && let Some(local) = &mut local {
                 local.planned(warp, now);
             }
-            sub.plan_after(class, eligible, now);
+            sub.plan_after(timing.class, eligible, now);
         }
         supply.watch.issued(issued);
         self.counters.eligible_cycles += issued;
         self.counters.eligible_warps += seen;
         self.counters.issue_cycles += issued;
-        if let Some((n, now)) = moved {
-            self.go_on(work, n, now + 1, Stall::BranchResolving, now);
-            self.subs[s].plan_next(now);
-        }
         stopped
     }
 
@@ -305,7 +207,7 @@ impl Sm {
     }
 
     /// A warp issues something that others see, all sub-cores having come to the cycle.
-    fn act(&mut self, work: &mut Work<'_>, s: usize, chosen: Chosen) {
+    pub(super) fn act(&mut self, work: &mut Work<'_>, s: usize, chosen: Chosen) {
         let (n, now) = (usize::from(chosen.slot), self.subs[s].next);
         if now >= self.horizon && Sm::leaves(self.warps[n].class) {
             // It must not happen before the other SMs are here.
@@ -356,5 +258,87 @@ impl Sm {
         let timing = code.timing_of(warp.pc);
         let is_there = |&p: &u16| warp.places[(p & !FOR_READERS) as usize].ready.cycle() <= now;
         timing.is_paired && code.checks(timing).iter().all(is_there)
+    }
+}
+
+impl<W: Watch> Supply<'_, W> {
+    /// Executes a warp's next instruction, and at once all behind it that concerns only the warp: where the first of them
+    /// leads. Nothing is executed that others see.
+    #[inline(always)]
+    pub fn execute(
+        &mut self,
+        resident: &mut Resident<'_>,
+        warp: &mut WarpSlot,
+        timing: &Timing,
+    ) -> Option<u32> {
+        let index = usize::from(warp.index);
+        let threads = if W::THREADS { resident.active(index).count_ones() } else { 0 };
+        let mut to = warp.pc + 1;
+        if timing.run > 0 {
+            warp.ahead = resident.run(index, timing.run.into());
+        } else if timing.kind == Kind::Branch
+            && let Some(pc) = resident.branch(index)
+        {
+            (warp.ahead, to) = (1, pc);
+        }
+        if warp.ahead == 0 {
+            return None;
+        }
+        self.watch.execute(warp.pc, warp.ahead, threads);
+        Some(to)
+    }
+
+    /// Issues an instruction that has been executed, of a warp that was chosen: when its pipe begins with it.
+    #[inline(always)]
+    pub fn issue_executed(
+        &mut self,
+        sub: &mut SubCore,
+        n: u16,
+        warp: &mut WarpSlot,
+        timing: &Timing,
+        now: u64,
+    ) -> u64 {
+        warp.ahead -= 1;
+        let class = timing.class;
+        let mut row = self.stalls.row(warp.pc as usize);
+        let mut why = [0; 3];
+        if now > warp.since {
+            why = sub.why(warp, class, now);
+            row.charge_waiting(why, class.throttle());
+        }
+        row.charge(Stall::Selected, 1);
+        self.watch.waited_and_issue(n, warp, sub.number, timing, (why, [0; 2]), now);
+        sub.take(warp.bit, class);
+        let start = sub.enter(class, now);
+        sub.read_banks(now, timing.bank_reads);
+        start
+    }
+
+    /// The warp goes on to its next instruction, and results get their cycles.
+    #[inline(always)]
+    pub fn leave_executed(
+        &mut self,
+        n: u16,
+        warp: &mut WarpSlot,
+        (code, timing): (&Code, &Timing),
+        to: u32,
+        (now, start): (u64, u64),
+        latency: &Latency,
+    ) {
+        let pc = warp.pc;
+        (warp.issued, warp.since, warp.pc) = (now, now + 1, to);
+        if timing.kind == Kind::Branch {
+            let lasts = if to == pc + 1 { latency.branch_not_taken } else { latency.branch };
+            let at = now + u64::from(lasts.max(1));
+            self.watch.branch(n, pc);
+            warp.resolve(to, pc, at, self.stalls);
+            if at > now + 1 {
+                self.watch.wait(n, warp, &[], Stall::BranchResolving, now + 1, at);
+            }
+        } else if !timing.is_static {
+            let (writes, _) = code.places(timing);
+            warp.write_after(writes, timing, start);
+            self.watch.produces(n, writes, pc);
+        }
     }
 }

@@ -154,6 +154,9 @@ pub struct SubCore {
     pub unplanned: Option<u16>,
     /// The next cycle at which something could happen.
     pub next: u64,
+    /// Who was chosen for that cycle when others had to come first, and who could have been.
+    #[serde(skip)]
+    pub stopped: Option<(Bit, u64)>,
 }
 
 impl SubCore {
@@ -199,6 +202,7 @@ impl SubCore {
             number,
             unplanned: None,
             next: u64::MAX,
+            stopped: None,
         }
     }
 
@@ -326,10 +330,33 @@ impl SubCore {
                 self.wait(bit, warp.since, now);
                 continue;
             }
-            warp.marks = self.busy(warp.class, warp.since);
-            self.want[warp.class as usize] |= 1 << bit.0;
-            self.wanted |= 1 << warp.class as u32;
+            self.ask(warp);
         }
+    }
+
+    /// When a warp issues that waits for the cycle `since`, if no other can issue up to then, and that is before `limit`.
+    #[inline(always)]
+    pub fn alone(&mut self, warp: &mut WarpSlot, limit: u64) -> Option<u64> {
+        if self.wanted != 0 {
+            return None;
+        }
+        let now = warp.since.max(self.classes[warp.class as usize].free).max(self.dispatch_free);
+        if now >= limit || self.wheel.next() <= now {
+            return None;
+        }
+        if now > warp.since {
+            warp.marks = self.busy(warp.class, warp.since);
+        }
+        self.wheel.from = now + 1;
+        Some(now)
+    }
+
+    /// A warp waits for nothing but a pipe.
+    #[inline(always)]
+    pub fn ask(&mut self, warp: &mut WarpSlot) {
+        warp.marks = self.busy(warp.class, warp.since);
+        self.want[warp.class as usize] |= 1 << warp.bit.0;
+        self.wanted |= 1 << warp.class as u32;
     }
 
     /// Why a warp that issues now, and could have since some time, did not: cycles for want of a pipe, those in which the
@@ -428,14 +455,12 @@ impl SubCore {
         if pipes[0] == NO_PIPE {
             return now;
         }
-        let mut best = pipes[0];
-        for &n in &pipes[1..] {
-            if n == NO_PIPE {
-                break;
-            }
-            if self.pipe_free[n as usize % PIPES] < self.pipe_free[best as usize % PIPES] {
-                best = n;
-            }
+        // A place without a pipe is never free.
+        let free = |n: u8| self.pipe_free[n as usize % PIPES];
+        let sooner = |a: u8, b: u8| if free(b) < free(a) { b } else { a };
+        let mut best = sooner(pipes[0], pipes[1]);
+        if pipes[2] != NO_PIPE {
+            best = pipes[2..].iter().fold(best, |best, &n| sooner(best, n));
         }
         let pipe = &mut self.pipes[best as usize];
         let (start, free) = match &mut pipe.queue {

@@ -192,7 +192,7 @@ pub(super) unsafe fn store_lane<const W: u32>(l: &Lanes, u: &Uop, lane: u32, p: 
 /// # Safety
 /// `p` has the bytes of 32 lanes.
 #[inline(always)]
-unsafe fn load_all<const W: u32>(l: &mut Lanes, u: &Uop, p: *const u8) {
+pub(super) unsafe fn load_all<const W: u32>(l: &mut Lanes, u: &Uop, p: *const u8) {
     let words = (bytes(W) / 4) as usize;
     // SAFETY: the caller's promise; the destination rows exist and device memory never overlaps the file.
     unsafe {
@@ -226,7 +226,7 @@ unsafe fn load_all<const W: u32>(l: &mut Lanes, u: &Uop, p: *const u8) {
 /// # Safety
 /// `p` has the bytes of 32 lanes.
 #[inline(always)]
-unsafe fn store_all<const W: u32>(l: &Lanes, u: &Uop, p: *mut u8) {
+pub(super) unsafe fn store_all<const W: u32>(l: &Lanes, u: &Uop, p: *mut u8) {
     let words = (bytes(W) / 4) as usize;
     // SAFETY: the caller's promise; the source rows exist and device memory never overlaps the file.
     unsafe {
@@ -292,7 +292,12 @@ unsafe fn load_halves<const S: u32, const W: u32>(l: &mut Lanes, u: &Uop, halves
 /// # Safety
 /// `p` has the bytes.
 #[inline(always)]
-unsafe fn fill_half<const W: u32, const SAME: bool>(l: &mut Lanes, u: &Uop, half: usize, p: *const u8) {
+pub(super) unsafe fn fill_half<const W: u32, const SAME: bool>(
+    l: &mut Lanes,
+    u: &Uop,
+    half: usize,
+    p: *const u8,
+) {
     let size = bytes(W) as usize;
     for k in 0..size.div_ceil(4) {
         let mut r = [0; 16];
@@ -310,7 +315,7 @@ unsafe fn fill_half<const W: u32, const SAME: bool>(l: &mut Lanes, u: &Uop, half
 /// # Safety
 /// `p` has the bytes of the width.
 #[inline(always)]
-unsafe fn read_word<const W: u32>(p: *const u8, k: usize) -> u32 {
+pub(super) unsafe fn read_word<const W: u32>(p: *const u8, k: usize) -> u32 {
     // SAFETY: the caller's promise; accesses are aligned.
     unsafe {
         match W {
@@ -426,7 +431,7 @@ unsafe fn span<const S: u32, const W: u32>(l: &Lanes, u: &Uop, m: u32, from: &mu
 /// # Safety
 /// `p` and the distances are of [`span`].
 #[inline(always)]
-unsafe fn gather<const W: u32>(l: &mut Lanes, u: &Uop, m: u32, p: *const u8, from: &Row) {
+pub(super) unsafe fn gather<const W: u32>(l: &mut Lanes, u: &Uop, m: u32, p: *const u8, from: &Row) {
     for k in 0..bytes(W).div_ceil(4) as usize {
         let mut r = [0; 32];
         for i in 0..32 {

@@ -10,6 +10,7 @@ pub mod convert;
 pub mod float;
 pub mod half;
 pub mod integer;
+pub mod layout;
 pub(crate) mod logged;
 pub mod memory;
 pub mod modify;

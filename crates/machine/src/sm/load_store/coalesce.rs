@@ -98,7 +98,12 @@ impl Pieces {
                 }
                 self.complete_narrow(base, size, mask);
             }
-            Where::Tile(..) => {
+            Where::Halves(starts, same) if mask == u32::MAX && are_apart(starts, same, size) => {
+                for (start, same) in starts.into_iter().zip(same) {
+                    if same { self.push(piece(start, size)) } else { self.run(start, 16 * size) }
+                }
+            }
+            Where::Tile(..) | Where::Halves(..) => {
                 let lanes = std::array::from_fn(|n| access.address(n as u32));
                 self.scattered(&lanes, mask, size);
             }
@@ -249,6 +254,14 @@ impl Pieces {
         let passes = self.groups.iter().map(most_of).sum();
         Passes { groups: self.groups.len() as u32, passes }
     }
+}
+
+/// Whether halves of a warp touch whole words, and none of the same lines.
+#[inline(always)]
+fn are_apart(starts: [u64; 2], same: [bool; 2], size: u64) -> bool {
+    let end = |h: usize| starts[h] + if same[h] { size } else { 16 * size };
+    let follows = |a: usize, b: usize| (end(a) - 1) / LINE < starts[b] / LINE;
+    size >= 4 && (follows(0, 1) || follows(1, 0))
 }
 
 /// Another line needs some of the banks.

@@ -177,7 +177,7 @@ impl Tags {
         let places = (ways * sets * 2).next_power_of_two().clamp(16, 1 << 16);
         debug_assert!(ways * sets < places, "the configuration limits the cache's size");
         Tags {
-            slots: Vec::new(),
+            slots: Vec::with_capacity((ways * sets) as usize),
             table: vec![EMPTY; places as usize].into_boxed_slice(),
             sets: (0..sets).map(|_| Set { queue: VecDeque::new(), again: BinaryHeap::new() }).collect(),
             ways,

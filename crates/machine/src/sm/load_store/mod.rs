@@ -253,25 +253,9 @@ impl LoadStore {
         out: &mut Vec<Request>,
         counters: &mut Counters,
     ) -> Issued {
-        self.reads.advance(now);
-        self.writes.advance(now);
         let (a, path) = (op.access, op.path());
         let sends = op.kind != Kind::Load && op.kind != Kind::Prefetch;
-        // A sub-core moves its registers to and from the unit one at a time.
-        let (interval, read) = match (path, sends) {
-            (Path::Global, false) => (op.registers * self.spec.load_interval, self.spec.load_read),
-            (Path::Shared, false) => (op.registers * self.spec.load_interval, self.spec.shared_load_read),
-            (Path::Global, true) => (0, self.spec.store_read),
-            (Path::Shared, true) => (0, self.spec.shared_store_read),
-        };
-        let data = if sends { self.spec.store_interval * (op.registers.max(1) - 1) } else { 0 };
-        let busy = interval.max(self.spec.address_interval + data);
-        let port = &mut self.ports[op.sub_core as usize];
-        let computed = port.address.serve(now, u64::from(busy));
-        let taken = self.accept.serve(computed, u64::from(self.spec.accept_interval));
-        let at = taken + u64::from(self.spec.address_latency);
-        let read = read + data;
-        let operands_read = computed + u64::from(read);
+        let (at, operands_read) = self.enter(now, path, sends, op.sub_core, op.registers);
         let mut begin = at;
         let mut result = Outcome::At(at);
         if op.kind == Kind::Shuffle {
@@ -284,14 +268,64 @@ impl LoadStore {
         if a.global | a.local != 0 {
             (begin, result) = self.memory(at, op, result, out, counters);
         }
-        // It leaves the queue when it could go on to tags or banks.
+        let left = self.go_on(begin, path, op.sub_core);
+        Issued { operands_read, left, result }
+    }
+
+    /// Takes a load from shared memory, or a store to it, whose passes through the banks are known, as
+    /// [`LoadStore::issue`] does. Its result is always known.
+    #[inline(always)]
+    pub fn issue_shared(
+        &mut self,
+        now: Cycle,
+        kind: Kind,
+        (sub_core, registers): (u32, u32),
+        passes: (u32, u32),
+        counters: &mut Counters,
+    ) -> (Issued, Cycle) {
+        let path = Path::Shared;
+        let (at, operands_read) = self.enter(now, path, kind != Kind::Load, sub_core, registers);
+        let (begin, ready) = self.pass(at, kind, registers, passes, 0, counters);
+        let left = self.go_on(begin, path, sub_core);
+        (Issued { operands_read, left, result: Outcome::At(ready) }, ready)
+    }
+
+    /// An access comes from its sub-core: when it is at the tags or banks, and when its operands are read.
+    #[inline(always)]
+    fn enter(
+        &mut self,
+        now: Cycle,
+        path: Path,
+        sends: bool,
+        sub_core: u32,
+        registers: u32,
+    ) -> (Cycle, Cycle) {
+        self.reads.advance(now);
+        self.writes.advance(now);
+        // A sub-core moves its registers to and from the unit one at a time.
+        let (interval, read) = match (path, sends) {
+            (Path::Global, false) => (registers * self.spec.load_interval, self.spec.load_read),
+            (Path::Shared, false) => (registers * self.spec.load_interval, self.spec.shared_load_read),
+            (Path::Global, true) => (0, self.spec.store_read),
+            (Path::Shared, true) => (0, self.spec.shared_store_read),
+        };
+        let data = if sends { self.spec.store_interval * (registers.max(1) - 1) } else { 0 };
+        let busy = interval.max(self.spec.address_interval + data);
+        let computed = self.ports[sub_core as usize].address.serve(now, u64::from(busy));
+        let taken = self.accept.serve(computed, u64::from(self.spec.accept_interval));
+        (taken + u64::from(self.spec.address_latency), computed + u64::from(read + data))
+    }
+
+    /// It leaves its queue when it could go on to tags or banks.
+    #[inline(always)]
+    fn go_on(&mut self, begin: Cycle, path: Path, sub_core: u32) -> Cycle {
         let left = Cycle(begin.0 - u64::from(self.spec.address_latency));
-        let port = &mut self.ports[op.sub_core as usize];
+        let port = &mut self.ports[sub_core as usize];
         match path {
             Path::Global => port.global.put(left),
             Path::Shared => port.shared.put(left),
         }
-        Issued { operands_read, left, result }
+        left
     }
 
     /// When a result is there whose access reached the banks at `begin` and has this latency from its issue on.
@@ -332,29 +366,50 @@ impl LoadStore {
         self.writes.take_from_all(now + u64::from(self.spec.address_latency), cycles);
     }
 
+    /// Passes through the banks of shared memory that an access by all lanes needs, and those that one without conflicts
+    /// needs.
+    #[inline]
+    pub fn passes(&mut self, access: &Access) -> (u32, u32) {
+        self.shapes.passes(access, access.shared)
+    }
+
     /// Shared memory: when the access reaches the banks, and when its result is there.
     fn shared(&mut self, at: Cycle, op: &Operation, counters: &mut Counters) -> (Cycle, Cycle) {
+        let passes = self.shapes.passes(op.access, op.access.shared);
+        // Increments without a result are added up before they reach the bank, so they do not wait for each other.
+        let further = match op.kind {
+            Kind::Atomic => shared::depth(op.access, op.access.shared) - 1,
+            _ => 0,
+        };
+        self.pass(at, op.kind, op.registers, passes, further, counters)
+    }
+
+    /// The same where passes are known, and how many lanes follow others on one address.
+    #[inline(always)]
+    fn pass(
+        &mut self,
+        at: Cycle,
+        kind: Kind,
+        registers: u32,
+        (passes, ideal): (u32, u32),
+        further: u32,
+        counters: &mut Counters,
+    ) -> (Cycle, Cycle) {
         let spec = &self.spec.shared;
-        let (passes, ideal) = self.shapes.passes(op.access, op.access.shared);
         counters.shared_requests += 1;
         counters.bank_conflicts += u64::from(passes - ideal);
         let mut latency = spec.load_latency;
-        let mut busy = passes;
-        if op.registers >= 4 {
+        if registers >= 4 {
             latency += self.spec.quad_latency;
         }
-        if matches!(op.kind, Kind::Atomic | Kind::Reduction) {
+        if matches!(kind, Kind::Atomic | Kind::Reduction) {
             latency = spec.atomic_latency;
         }
-        // Increments without a result are added up before they reach the bank, so they do not wait for each other.
-        if op.kind == Kind::Atomic {
-            let further = shared::depth(op.access, op.access.shared) - 1;
-            latency += further * spec.atomic_lane_latency;
-            busy += further * spec.atomic_lane_busy;
-        }
+        latency += further * spec.atomic_lane_latency;
+        let busy = passes + further * spec.atomic_lane_busy;
         latency += (passes - ideal) * self.spec.replay_latency;
-        let begin = self.direct(at, busy, Path::Shared, op.kind, counters);
-        let ready = match op.kind {
+        let begin = self.direct(at, busy, Path::Shared, kind, counters);
+        let ready = match kind {
             Kind::Store => begin,
             _ => self.after(begin, latency),
         };

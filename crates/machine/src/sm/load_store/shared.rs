@@ -57,7 +57,7 @@ pub fn passes(access: &Access, mask: u32) -> (u32, u32) {
             debug_assert!(base % u64::from(access.size.max(1)) == 0);
             (1, 1)
         }
-        Where::Tile(..) | Where::Lanes => {
+        Where::Tile(..) | Where::Halves(..) | Where::Lanes => {
             let width = 32 / parts;
             let (mut sum, mut ideal) = (0, 0);
             for part in 0..parts {
@@ -117,7 +117,7 @@ pub fn depth(access: &Access, mask: u32) -> u32 {
     match access.place {
         Where::Same(_) => mask.count_ones().max(1),
         Where::Consecutive(_) => 1,
-        Where::Tile(..) | Where::Lanes => {
+        Where::Tile(..) | Where::Halves(..) | Where::Lanes => {
             let mut seen = [(0u64, 0u32); 32];
             let (mut n, mut most) = (0, 1);
             for lane in lanes(mask) {

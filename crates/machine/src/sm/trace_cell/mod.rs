@@ -283,6 +283,12 @@ impl TraceCell {
         }
     }
 
+    /// Whether somebody wants to know of events.
+    #[inline(always)]
+    pub fn wants_events(&self) -> bool {
+        self.wants_events
+    }
+
     /// Counts events; every so many there is a moment.
     pub fn event(&mut self, event: Event, count: u32, now: u64) {
         if !self.wants_events {

@@ -71,6 +71,35 @@ pub trait Watch {
 
     /// Its results will be at these places of the scoreboard in a while.
     fn produces(&mut self, slot: u16, places: &[u16], pc: u32);
+
+    /// What the load-store unit has counted before a memory operation goes there, where that matters.
+    #[inline(always)]
+    fn before(&self, counters: &Counters) -> Counts {
+        Counts::of(counters)
+    }
+
+    /// A memory operation went to the load-store unit, which had counted so much before it; it read these places.
+    fn accessed(&mut self, told: &Accessed, reads: &[u16], before: Counts, counters: &Counters);
+}
+
+/// A memory operation that was sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Accessed {
+    pub slot: u16,
+    pub pc: u32,
+    /// Bytes of global and local memory that its lanes want.
+    pub bytes: u64,
+    pub is_store: bool,
+    pub now: u64,
+}
+
+impl Accessed {
+    /// Bytes of global and local memory that the lanes of an access want.
+    pub fn bytes_of(access: &Access) -> u64 {
+        let lanes = access.global | access.local;
+        let lanes = if lanes == u32::MAX { 32 } else { lanes.count_ones() };
+        u64::from(lanes * access.size)
+    }
 }
 
 impl Watch for () {
@@ -97,6 +126,14 @@ impl Watch for () {
 
     #[inline(always)]
     fn produces(&mut self, _: u16, _: &[u16], _: u32) {}
+
+    #[inline(always)]
+    fn before(&self, _: &Counters) -> Counts {
+        Counts::default()
+    }
+
+    #[inline(always)]
+    fn accessed(&mut self, _: &Accessed, _: &[u16], _: Counts, _: &Counters) {}
 }
 
 /// The reasons of a wait to be chosen, in the order in which they are told, and the cycle at which it began.
@@ -168,6 +205,14 @@ impl Watch for TraceCell {
 
     #[inline(always)]
     fn produces(&mut self, _: u16, _: &[u16], _: u32) {}
+
+    #[inline(always)]
+    fn accessed(&mut self, told: &Accessed, _: &[u16], before: Counts, counters: &Counters) {
+        if self.wants_events() {
+            let counts = Counts::of(counters).since(before);
+            self.event(Event::CacheMiss, counts.sectors.saturating_sub(counts.hits) as u32, told.now);
+        }
+    }
 }
 
 impl Watch for Recorder {
@@ -206,6 +251,11 @@ impl Watch for Recorder {
     #[inline(always)]
     fn produces(&mut self, slot: u16, places: &[u16], pc: u32) {
         self.makes(slot, places, pc);
+    }
+
+    #[inline(always)]
+    fn accessed(&mut self, told: &Accessed, reads: &[u16], before: Counts, counters: &Counters) {
+        self.access(told, reads, Counts::of(counters).since(before));
     }
 }
 
@@ -254,10 +304,16 @@ impl<A: Watch, B: Watch> Watch for (&mut A, &mut B) {
         self.0.produces(slot, places, pc);
         self.1.produces(slot, places, pc);
     }
+
+    #[inline(always)]
+    fn accessed(&mut self, told: &Accessed, reads: &[u16], before: Counts, counters: &Counters) {
+        self.0.accessed(told, reads, before, counters);
+        self.1.accessed(told, reads, before, counters);
+    }
 }
 
 /// What the load-store unit counts that is told of each memory operation.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     l1_requests: u64,
     shared_requests: u64,
@@ -363,27 +419,10 @@ impl Watcher {
         }
     }
 
-    /// A memory operation went to the load-store unit, which counted so much for it.
+    /// A memory operation went to the load-store unit, which had counted so much before it; it read these places.
     #[inline(never)]
-    pub fn accessed(
-        &mut self,
-        slot: u16,
-        reads: &[u16],
-        pc: u32,
-        access: &Access,
-        is_store: bool,
-        counts: Counts,
-        now: u64,
-    ) {
-        if let Some(cell) = &mut self.cell {
-            cell.event(Event::CacheMiss, counts.sectors.saturating_sub(counts.hits) as u32, now);
-        }
-        if let Some(recorder) = &mut self.recorder {
-            recorder.access(slot, reads, pc, access, counts);
-            if is_store {
-                recorder.stored(slot, pc);
-            }
-        }
+    pub fn accessed(&mut self, told: &Accessed, reads: &[u16], before: Counts, counters: &Counters) {
+        with_watch!(self, watch => watch.accessed(told, reads, before, counters));
     }
 
     /// The warp of a slot is gone.

@@ -2,13 +2,12 @@
 
 use super::causes::Causes;
 use super::timeline::Buckets;
-use super::{Counts, Waited, reasons};
+use super::{Accessed, Counts, Waited, reasons};
 use crate::sm::code::{CLASSES, Class, Producer};
 use crate::sm::waits::FOR_READERS;
 use crate::sm::warp::{NO_LINE, WarpSlot};
 use crate::stall::{STALLS, Stall, StallCycles};
 use serde::{Deserialize, Serialize};
-use simt::resident::Access;
 use trace::profile::{Link, Span, Work};
 
 /// No instruction.
@@ -323,13 +322,12 @@ impl Recorder {
     }
 
     /// A warp's memory operation went to the load-store unit: what it reads, and what was counted.
-    pub fn access(&mut self, slot: u16, reads: &[u16], pc: u32, access: &Access, counts: Counts) {
+    #[inline(always)]
+    pub fn access(&mut self, told: &Accessed, reads: &[u16], counts: Counts) {
+        let &Accessed { slot, pc, bytes, is_store, .. } = told;
         for &p in reads {
             self.makers[slot as usize * self.places + p as usize][1] = pc;
         }
-        let lanes = access.global | access.local;
-        let lanes = if lanes == u32::MAX { 32 } else { lanes.count_ones() };
-        let bytes = u64::from(lanes * access.size);
         if let Some(work) = self.work.get_mut(pc as usize) {
             work.requests += counts.shared_requests + counts.l1_requests;
             work.sectors += counts.sectors;
@@ -338,11 +336,9 @@ impl Recorder {
             // Banks of the cache are another matter: their conflicts follow from the sectors.
             work.conflicts += if counts.shared_requests > 0 { counts.bank_conflicts } else { 0 };
         }
-    }
-
-    /// A warp's store went to the load-store unit.
-    pub fn stored(&mut self, slot: u16, pc: u32) {
-        self.slots[slot as usize].store = pc;
+        if is_store {
+            self.slots[slot as usize].store = pc;
+        }
     }
 
     /// A warp came to a barrier; it may be the last.

@@ -1,0 +1,288 @@
+//! Turns of sub-cores, one after the other, where no policy has to be asked: what one does by itself, and what goes to
+//! the units that they share. All that else concerns others ends it.
+
+use super::core::{Sm, Turn};
+use super::outgoing::is_code;
+use super::plan::{Planned, Supply};
+use super::quick::{Ended, Issuing, Shared, is_quick};
+use super::schedule::Chosen;
+use super::watch::{Watch, with_watch};
+use super::work::Work;
+use crate::stall::Stall;
+
+/// Bits of a key that name the sub-core; there are 16 at most.
+const SUB_CORE: u32 = 4;
+
+/// Why turns ended.
+enum Halt {
+    /// There are none before the cycle, or something has to be looked at first.
+    Over,
+    /// The sub-core's warp is to be planned with all that the SM has.
+    Unplanned(usize),
+    /// Something that others see.
+    Act(usize, Chosen),
+    /// Where a warp of the sub-core goes on has to be found out.
+    Moved(usize, u16, u64),
+}
+
+/// When a sub-core has its next turn and which it is, in one word: the first in order has the next turn.
+#[inline(always)]
+pub(super) fn key(next: u64, sub_core: usize) -> u64 {
+    next.min(u64::MAX >> SUB_CORE) << SUB_CORE | sub_core as u64
+}
+
+/// The sub-core that is the furthest behind; of those in one cycle the first.
+#[inline(always)]
+pub(super) fn first(keys: &[u64]) -> Turn {
+    let (mut one, mut two) = (u64::MAX, u64::MAX);
+    for &key in keys {
+        two = two.min(one.max(key));
+        one = one.min(key);
+    }
+    // What is in no cycle stays so.
+    let cycle = |key: u64| match key >> SUB_CORE {
+        n if n == u64::MAX >> SUB_CORE => u64::MAX,
+        n => n,
+    };
+    let (number, next) = (one & ((1 << SUB_CORE) - 1), cycle(two));
+    let is_before = number < two & ((1 << SUB_CORE) - 1);
+    Turn {
+        sub_core: number as usize,
+        from: cycle(one),
+        next,
+        until: if is_before { next } else { next.saturating_sub(1) },
+    }
+}
+
+impl Sm {
+    /// Sub-cores can have their turns here.
+    #[inline(always)]
+    pub(super) fn is_plain(&self) -> bool {
+        self.policies.is_none() && !self.drains && self.spec.dispatch_units == 1
+    }
+
+    /// Turns of the sub-cores before a cycle up to which nothing comes from outside; from the exchange point on as long as
+    /// nothing concerns others.
+    pub(super) fn turns(&mut self, work: &mut Work<'_>, before: u64) {
+        let seen = self.out.len();
+        while self.failure.is_none() {
+            let halt = match self.watcher.take() {
+                None => self.turns_for(work, before, &mut ()),
+                Some(mut watcher) => {
+                    let halt = with_watch!(watcher, watch => self.turns_for(work, before, watch));
+                    self.watcher = Some(watcher);
+                    halt
+                }
+            };
+            match halt {
+                Halt::Over => return,
+                Halt::Unplanned(s) => {
+                    let now = self.subs[s].next;
+                    if let Some(n) = self.subs[s].unplanned.take() {
+                        self.plan(work, n.into(), now);
+                    }
+                    self.subs[s].plan_next(now);
+                }
+                Halt::Act(s, chosen) => self.act(work, s, chosen),
+                Halt::Moved(s, n, now) => {
+                    self.go_on(work, n.into(), now + 1, Stall::BranchResolving, now);
+                    self.subs[s].plan_next(now);
+                }
+            }
+            self.note_turns();
+            // Code and constants can be there soon; past the exchange point, what comes next is found anew.
+            let is_past = self.first().from >= self.horizon;
+            if self.is_held || is_past || self.out[seen..].iter().any(is_code) {
+                return;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn turns_for<W: Watch>(&mut self, work: &mut Work<'_>, before: u64, watch: &mut W) -> Halt {
+        #[cfg(target_arch = "x86_64")]
+        if self.counts_bits {
+            // SAFETY: the host has these instructions.
+            return unsafe { self.turns_with_bit_counts(work, before, watch) };
+        }
+        self.turns_here(work, before, watch)
+    }
+
+    /// The same with the instructions that count bits, of which the sets of warps need many.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt")]
+    fn turns_with_bit_counts<W: Watch>(&mut self, work: &mut Work<'_>, before: u64, watch: &mut W) -> Halt {
+        self.turns_here(work, before, watch)
+    }
+
+    #[inline(always)]
+    fn turns_here<W: Watch>(&mut self, work: &mut Work<'_>, before: u64, watch: &mut W) -> Halt {
+        let (horizon, lookahead) = (self.horizon, self.lookahead);
+        let (contexts, ctas) = (work.contexts.as_slice(), work.ctas.as_mut_slice());
+        let warps = self.warps.as_mut_slice();
+        let (fetch, constants) = (&mut self.fetch, &mut self.constants);
+        let (stalls, counters) = (&mut self.stalls, &mut self.counters);
+        let mut supply = Supply { fetch, constants, stalls, counters, watch };
+        let mut shared = Shared {
+            load_store: &mut self.load_store,
+            access: &mut self.access,
+            layouts: &mut self.layouts,
+            log: &mut self.log,
+            out: &mut self.out,
+            retry: &mut self.retry,
+            failure: &mut self.failure,
+            issued: &mut self.issued_by_class,
+            clock_mhz: self.clock_mhz,
+        };
+        // Others may have changed who is chosen.
+        self.subs.iter_mut().for_each(|sub| sub.stopped = None);
+        let (mut issued, mut seen) = (0, 0);
+        let halt = 'turns: loop {
+            let turn = first(&self.keys);
+            let s = turn.sub_core;
+            if turn.from >= before {
+                break Halt::Over;
+            }
+            // What sub-cores do to each other takes a while: until then this one can run by itself.
+            let mut alone = turn.next.saturating_add(lookahead).min(before);
+            if turn.from < horizon {
+                alone = alone.min(horizon);
+            } else if !(shared.out.is_empty()
+                && shared.retry.is_empty()
+                && shared.log.is_empty()
+                && self.outgoing.is_empty()
+                && self.ends.is_empty())
+            {
+                break Halt::Over;
+            }
+            let sub = &mut self.subs[s];
+            if sub.unplanned.is_some() {
+                break Halt::Unplanned(s);
+            }
+            'turn: while sub.next < alone {
+                let mut now = sub.next;
+                let (bit, mut eligible) = match sub.stopped.take() {
+                    Some(chosen) => chosen,
+                    None => {
+                        sub.look(warps, now);
+                        let eligible = sub.eligible(now);
+                        if eligible == 0 {
+                            sub.plan_next(now);
+                            continue;
+                        }
+                        (sub.choose(eligible), eligible)
+                    }
+                };
+                let n = sub.slot(bit);
+                let warp = &mut warps[usize::from(n)];
+                let context = &contexts[usize::from(warp.context)];
+                let code = &context.code;
+                // Whether the warp is among those that ask. While no other can issue, it need not be.
+                let mut is_asking = true;
+                loop {
+                    let timing = code.timing_of(warp.pc);
+                    let mut to = warp.pc + 1;
+                    let mut is_timed = true;
+                    let mut is_done = false;
+                    if warp.ahead == 0 {
+                        let cta = &mut ctas[usize::from(warp.cta)];
+                        let is_shared = is_quick(timing);
+                        let is_turn = now <= turn.until;
+                        if is_shared
+                            && is_turn
+                            && (now < horizon || !Sm::leaves(timing.class))
+                            && cta.resident.is_whole(usize::from(warp.index))
+                        {
+                            let i = Issuing { context, timing, n, now };
+                            match shared.issue(&i, cta, &mut supply, sub, warp) {
+                                Ended::Timed => {}
+                                Ended::Planned => is_timed = false,
+                                ended => {
+                                    issued += 1;
+                                    seen += u64::from(eligible.count_ones());
+                                    if ended == Ended::Moved {
+                                        break 'turns Halt::Moved(s, n, now);
+                                    }
+                                    sub.plan_next(now);
+                                    self.keys[s] = key(sub.next, s);
+                                    break 'turns Halt::Over;
+                                }
+                            }
+                            is_done = true;
+                        } else {
+                            let executed = match is_shared {
+                                true => None,
+                                false => supply.execute(&mut cta.resident, warp, timing),
+                            };
+                            let Some(next) = executed else {
+                                if !is_asking {
+                                    sub.ask(warp);
+                                }
+                                if is_turn {
+                                    break 'turns Halt::Act(s, Chosen { slot: n, eligible });
+                                }
+                                // Others come first.
+                                sub.stopped = Some((bit, eligible));
+                                break 'turn;
+                            };
+                            to = next;
+                        }
+                    }
+                    issued += 1;
+                    seen += u64::from(eligible.count_ones());
+                    if !is_done {
+                        shared.issued[timing.class as usize] += 1;
+                        let start = supply.issue_executed(sub, n, warp, timing, now);
+                        supply.leave_executed(n, warp, (code, timing), to, (now, start), &self.spec.latency);
+                        match supply.plan(sub, n, warp, code, now) {
+                            Planned::At => {}
+                            Planned::Waiting => is_timed = false,
+                            Planned::NoCode | Planned::NoConstant => {
+                                (sub.unplanned, sub.next) = (Some(n), now);
+                                break 'turn;
+                            }
+                        }
+                    }
+                    if is_timed {
+                        if let Some(at) = sub.alone(warp, alone) {
+                            (now, sub.next, eligible, is_asking) = (at, at, 1 << bit.0, false);
+                            continue;
+                        }
+                        sub.wait(bit, warp.since, now);
+                    }
+                    match is_done {
+                        true => sub.plan_next(now),
+                        false => sub.plan_after(timing.class, eligible, now),
+                    }
+                    break;
+                }
+            }
+            self.keys[s] = key(sub.next, s);
+        };
+        supply.watch.issued(issued);
+        supply.counters.eligible_cycles += issued;
+        supply.counters.eligible_warps += seen;
+        supply.counters.issue_cycles += issued;
+        halt
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_furthest_behind_comes_first() {
+        let turn = |nexts: &[u64]| {
+            let keys: Vec<u64> = nexts.iter().enumerate().map(|(n, &next)| key(next, n)).collect();
+            let t = first(&keys);
+            (t.sub_core, t.from, t.next, t.until)
+        };
+        assert_eq!(turn(&[5, 9, 3]), (2, 3, 5, 4));
+        assert_eq!(turn(&[5, 5, 7]), (0, 5, 5, 5));
+        assert_eq!(turn(&[9, 3, 9]), (1, 3, 9, 8));
+        assert_eq!(turn(&[u64::MAX, 4, u64::MAX]), (1, 4, u64::MAX, u64::MAX - 1));
+        assert_eq!(turn(&[4]), (0, 4, u64::MAX, u64::MAX));
+        assert_eq!(turn(&[u64::MAX]).1, u64::MAX);
+    }
+}
