@@ -116,11 +116,6 @@ fn execute(
         checkpoint,
     };
     if arguments.streams.wants_streams(file) {
-        if keeper.is_some() {
-            return Err(Problem::new("launches that run at once have no checkpoints")
-                .help("leave out --checkpoint, or streams and what makes CTAs take turns")
-                .into());
-        }
         let (launches, summary) = arguments.streams.run(&launched, file, session)?;
         return finish(arguments, file, session, expected.as_ref(), (&launches, Some(&summary)), &printed);
     }

@@ -1,12 +1,14 @@
 //! Running the launches of a file as its streams say: several at once, some taking the place of others.
 
 use crate::launching::{self, Launching};
-use crate::{End, render, show};
+use crate::{End, show};
+use driver::checkpoint::Done;
 use driver::launch_file::LaunchFile;
-use driver::run::{RunError, Session};
+use driver::machine::ppu::{Checkpoints, Moment};
+use driver::run::Session;
 use driver::streams::{Mode, Moved, Synchronized, Timeline};
 use driver::trace::export::perfetto::{self, Slice, Tasks};
-use driver::{LaunchOptions, LaunchStats, Preempting, Timing, files};
+use driver::{Checkpoint, LaunchOptions, LaunchStats, Preempting, Timing, files};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -67,27 +69,31 @@ impl Options {
                 let _ = std::io::stdout().write_all(bytes);
             }
         };
+        let before = launching.checkpoint.map_or(0.0, Checkpoint::seconds);
+        let start = Instant::now();
+        let (none, keeper) = (Done::default(), launching.keeper);
+        let keep = |moment: &Moment<'_>| match keeper {
+            Some(k) => k.save(session.device(), &none, before + start.elapsed().as_secs_f64(), moment),
+            None => Ok(()),
+        };
         let options = LaunchOptions {
             threads: launching.threads,
             max_instructions: launching.max_instructions,
             cancel: Some(launching::stop()),
             print: Some(&print),
-            timing: launching.config.map(|config| Timing { cold: launching.cold, ..Timing::new(config) }),
+            timing: launching.config.map(|config| Timing {
+                cold: launching.cold,
+                checkpoints: keeper.map(|k| Checkpoints { every: k.every(), keep: &keep }),
+                resume: launching.checkpoint.map(Checkpoint::machine),
+                ..Timing::new(config)
+            }),
             ..LaunchOptions::default()
         };
-        let start = Instant::now();
         let done = match session.run_streams(&options, &self.preempting()) {
             Ok(done) => done,
-            Err(RunError::Input(problems)) => return Err(End::Input(problems)),
-            Err(RunError::Launch { error, program }) => {
-                eprint!("{}", render::launch_error(&error, &program, render::colour()));
-                if launching.json {
-                    println!("{:#}", json!({ &file.name: { "error": error.to_string() } }));
-                }
-                return Err(End::Bad);
-            }
+            Err(error) => return Err(launching.failed(file, error)),
         };
-        let seconds = start.elapsed().as_secs_f64();
+        let seconds = before + start.elapsed().as_secs_f64();
         let Synchronized { launches, timeline, .. } = done;
         if let (Some(path), Some(timeline)) = (&self.timeline, &timeline) {
             let machine = launching.config.map_or("", |c| &c.name);

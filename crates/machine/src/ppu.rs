@@ -212,6 +212,9 @@ impl Ppu {
         let image = launch.program().image();
         let code = Code::new(image, function.registers, &self.config.sm);
         let resumed = options.resume.map(|bytes| self.resume(bytes)).transpose()?;
+        if resumed.as_ref().is_some_and(|begun| begun.tasks.is_some()) {
+            return Err(checkpoint::damaged("launches that run at once"));
+        }
         if resumed.is_none() {
             self.launches += 1;
         }
@@ -341,13 +344,21 @@ impl Ppu {
         options: &RunOptions<'_>,
     ) -> Result<BatchTimed, Stopped> {
         let config = self.config.clone();
-        let start = self.now.later(self.next_submit);
+        let mut resumed = options.resume.map(|bytes| self.resume(bytes)).transpose()?;
+        let start = resumed.as_ref().map_or(self.now.later(self.next_submit), |begun| begun.reached.start);
         let grids = self.launches;
-        let mut tasks = Tasks::new(batch, buffer, start, grids, &config, memory, |image| self.place(image));
-        self.memory.reset_counters();
-        for (image, place) in tasks.images() {
-            self.memory.host_write(place, image.code.len() as u64 * INSTRUCTION_BYTES);
-        }
+        let mut tasks = match &mut resumed {
+            Some(begun) => {
+                let kept = begun.tasks.take().ok_or_else(|| checkpoint::damaged("a single launch"))?;
+                let known = self.programs.len();
+                let tasks = Tasks::resume(batch, buffer, kept, &config, memory, |image| self.place(image));
+                if self.programs.len() != known {
+                    return Err(checkpoint::damaged("another program"));
+                }
+                tasks.ok_or_else(|| checkpoint::damaged("other tasks"))?
+            }
+            None => Tasks::new(batch, buffer, start, grids, &config, memory, |image| self.place(image)),
+        };
         let begin = Begin::new(tasks.contexts.iter().map(|c| &c.code), CONSTANT_BASE, 0);
         // Of several programs none is known to the schedulers.
         let mut images = tasks.images();
@@ -357,17 +368,31 @@ impl Ppu {
         };
         drop(images);
         let program = Arc::new(program);
-        let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.sms.len());
-        for mut sm in self.sms.drain(..) {
-            sm.record_choices(false);
-            sm.watch_progress(None, start);
-            sm.set_program(&program);
-            sm.begin_launch(&begin);
-            let work = Work::new(tasks.contexts.clone());
-            parts.push(Part { sm, work, requests: Vec::new(), answers: Vec::new() });
-        }
-        let ready = tasks.begin(&mut self.front, &config, memory);
-        let begun = Begun::new(start, config.quantum, parts.len(), None);
+        let mut ready = Ok(());
+        let (parts, begun) = match resumed {
+            Some(mut begun) => {
+                self.sms.iter_mut().for_each(|sm| sm.set_program(&program));
+                (begun.parts(self.sms.drain(..), &tasks.contexts)?, begun)
+            }
+            None => {
+                self.memory.reset_counters();
+                for (image, place) in tasks.images() {
+                    self.memory.host_write(place, image.code.len() as u64 * INSTRUCTION_BYTES);
+                }
+                let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.sms.len());
+                for mut sm in self.sms.drain(..) {
+                    sm.record_choices(false);
+                    sm.watch_progress(None, start);
+                    sm.set_program(&program);
+                    sm.begin_launch(&begin);
+                    let work = Work::new(tasks.contexts.clone());
+                    parts.push(Part { sm, work, requests: Vec::new(), answers: Vec::new() });
+                }
+                ready = tasks.begin(&mut self.front, &config, memory);
+                let begun = Begun::new(start, config.quantum, parts.len(), None);
+                (parts, begun)
+            }
+        };
         let kept = self.kept();
         let reached = begun.reached;
         let (system, front) = (&mut self.memory, &mut self.front);
@@ -579,7 +604,7 @@ impl<'l, 'p> Run<'l, 'p> {
                 self.printed.entry((job, linear)).or_default().extend(text);
             }
             if let Some(tasks) = &mut self.tasks {
-                tasks.collect(part);
+                tasks.collect(part, self.front);
             }
         }
         if let Some(traffic) = self.traffic.as_mut().filter(|t| t.is_due(until)) {

@@ -1,10 +1,10 @@
 //! A launch, prepared: what all of its CTAs share.
 
-use crate::decode::Pooled;
 use crate::memory::Memory;
 use crate::program::{Banks, Kernel, Program, launch_bank};
 use crate::runner::LaunchError;
-use isa::abi::launch::PARAMS_MAX;
+use isa::abi::launch::{ENVREG, PARAMS, PARAMS_MAX};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Shared bytes that a CTA can have.
@@ -30,6 +30,9 @@ impl Shape {
     }
 }
 
+/// Local bytes that a thread can have.
+const LOCAL_MAX: u32 = 512 << 10;
+
 /// Levels that child tasks may nest.
 pub const DEPTH_MAX: u32 = 64;
 
@@ -51,7 +54,71 @@ pub struct Launch {
     pub(crate) pool: Vec<u32>,
 }
 
+/// A launch as a checkpoint has it; its program is kept elsewhere.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Saved {
+    /// The entry's number among the program's functions.
+    function: u32,
+    depth: u32,
+    queue: Option<u64>,
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic_shared: u32,
+    local_bytes: u32,
+    workspace: u64,
+    #[serde(with = "crate::arrays::bytes")]
+    params: Vec<u8>,
+    /// The program's constants as the launch sees them, where memory has others by now.
+    constants: Option<Vec<u8>>,
+}
+
 impl Launch {
+    /// Everything but its program.
+    pub fn save(&self, memory: &Memory) -> Saved {
+        let image = self.program.image();
+        let function = image.functions.iter().position(|f| f.start == self.kernel.function.start);
+        let (bank, constants) = (self.banks.launch(), self.banks.constants());
+        let now = self.program.banks(memory, Vec::new());
+        let is_same = now.is_ok_and(|now| now.constants() == constants);
+        Saved {
+            function: function.unwrap_or(0) as u32,
+            depth: self.depth,
+            queue: self.queue,
+            grid: self.grid,
+            block: self.block,
+            dynamic_shared: self.dynamic_shared,
+            local_bytes: self.local_bytes,
+            workspace: self.banks.read(isa::abi::BANK_LAUNCH, u32::from(ENVREG) + 4, 4).unwrap_or(0) as u64
+                | (self.banks.word(isa::abi::BANK_LAUNCH, u32::from(ENVREG) + 8) as u64) << 32,
+            params: bank.get(PARAMS.into()..).unwrap_or_default().to_vec(),
+            constants: (!is_same).then(|| constants.to_vec()),
+        }
+    }
+
+    /// The launch of a program that was saved, for the same vector level as another of it; `None` where it cannot be one.
+    pub fn restore(other: &Launch, saved: Saved, memory: &Memory) -> Option<Launch> {
+        let program = &other.program;
+        let n = saved.function as usize;
+        if !program.image().functions.get(n)?.is_entry || saved.depth > DEPTH_MAX {
+            return None;
+        }
+        let kernel = program.decoded(n, other.kernel.level)?;
+        let shape = Shape {
+            dynamic_shared: saved.dynamic_shared,
+            stack_bytes: saved.local_bytes.min(LOCAL_MAX),
+            workspace: saved.workspace,
+            ..Shape::new(saved.grid, saved.block)
+        };
+        let mut launch = Launch::new(program, kernel, &shape, &saved.params, memory).ok()?;
+        if let Some(constants) = saved.constants {
+            if !launch.banks.set_constants(constants) {
+                return None;
+            }
+            launch.pool = launch.banks.pool(&launch.kernel.pool);
+        }
+        Some(Launch { depth: saved.depth, queue: saved.queue, ..launch })
+    }
+
     /// Checks the shape against the machine's and the kernel's limits, and fills the launch's constant bank.
     pub fn new(
         program: &Program,
@@ -95,14 +162,7 @@ impl Launch {
         }
         let bank = launch_bank(shape, program.const_base(), params);
         let banks = program.banks(memory, bank).map_err(|e| LaunchError::Invalid(e.to_string()))?;
-        let pool = kernel
-            .pool
-            .iter()
-            .map(|p| match *p {
-                Pooled::Imm(x) => x,
-                Pooled::Const { bank, offset } => banks.word(bank, offset),
-            })
-            .collect();
+        let pool = banks.pool(&kernel.pool);
         let local_bytes =
             if f.unbounded_stack { f.local_bytes.max(shape.stack_bytes) } else { f.local_bytes };
         Ok(Launch {

@@ -7,7 +7,6 @@ use machine::Report;
 use machine::command::Task;
 use machine::compute_scheduler::tmd;
 use machine::distribution::Occupancy;
-use machine::ppu::RunOptions;
 use machine::report::Shape;
 use machine::tasks::{Batch, BatchLaunch, Step as MachineStep, What};
 use simt::{Launch, MemoryError};
@@ -28,12 +27,25 @@ impl Streams<'_> {
         let records = (self.launches.len() as u64 * tmd::BYTES).next_multiple_of(1 << 12);
         // Task metadata, and behind it room for CTAs that are suspended.
         let mut room = preempting.buffer_bytes.max(SMALLEST);
-        let start = loop {
-            match memory.alloc_top(records + room) {
-                Ok(start) => break start,
-                Err(_) if room > SMALLEST => room /= 2,
-                Err(e) => return Err(LaunchError::Engine(format!("no room for tasks: {e}"))),
+        let start = match timing.resume {
+            // What goes on has them, above everything else.
+            Some(_) => {
+                let last = memory.allocations().last().map(|b| (b.start, b.end - b.start));
+                let (start, bytes) =
+                    last.filter(|l| l.1 > records).ok_or_else(|| LaunchError::Checkpoint {
+                        kernel: self.launches.first().map_or_else(String::new, |l| l.entry.clone()),
+                        why: "the checkpoint has no room for tasks".to_owned(),
+                    })?;
+                room = bytes - records;
+                start
             }
+            None => loop {
+                match memory.alloc_top(records + room) {
+                    Ok(start) => break start,
+                    Err(_) if room > SMALLEST => room /= 2,
+                    Err(e) => return Err(LaunchError::Engine(format!("no room for tasks: {e}"))),
+                }
+            },
         };
         let outcome = self.run_batch(options, timing, preempting, start, records, room);
         let freed = memory.free(start);
@@ -88,21 +100,12 @@ impl Streams<'_> {
             time_slice: preempting.time_slice,
             stops: preempting.stops.clone(),
         };
-        let all = || std::thread::available_parallelism().map_or(1, usize::from);
         let counter = AtomicU64::new(0);
         let done = options.done.unwrap_or(&counter);
-        let run = RunOptions {
-            threads: if options.threads == 0 { all() } else { options.threads },
-            max_instructions: options.max_instructions,
-            cancel: options.cancel,
-            cycles_done: timing.cycles,
-            ctas_done: Some(done),
-            print: options.print,
-            ..RunOptions::default()
-        };
+        let run = timing.run_options(options, done);
         let mut own_machine = self.device.machine();
         let mut ppu = own_machine.ppu(timing.config);
-        if timing.cold {
+        if timing.cold && timing.resume.is_none() {
             ppu.flush();
         }
         let mut buffer = StateBuffer::new(start + records, room);

@@ -227,14 +227,14 @@ impl Sm {
     /// Whether the warps that were read from a file are where warps of these CTAs can be.
     pub fn is_sound(&self, work: &Work<'_>) -> bool {
         self.warps.iter().filter(|w| w.state != State::Empty).all(|w| {
-            let Some(cta) = work.ctas.get(usize::from(w.cta)) else { return false };
+            let Some(cta) = work.ctas.get(usize::from(w.cta)).filter(|c| c.is_used) else { return false };
             let code = &work.contexts[cta.context].code;
             usize::from(w.context) == cta.context
                 && usize::from(w.index) < cta.resident.warps()
                 && (w.pc as usize) < code.len()
                 && w.places.len() == code.scoreboard
                 && usize::from(w.sub_core) < self.subs.len()
-        })
+        }) && self.moving.iter().all(|m| m.is_sound(work))
     }
 
     /// Warp slots and sub-cores.

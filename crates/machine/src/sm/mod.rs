@@ -27,4 +27,4 @@ mod work;
 
 pub use core::{Failure, Sm};
 pub use spec::{Latency, Pipe, Policy, Spec};
-pub use work::{Begin, Context, CtaSlot, Work};
+pub use work::{Begin, Context, CtaSlot, NO_CONTEXT, Work};

@@ -65,12 +65,12 @@ pub struct Work<'l> {
     pub contexts: Arc<Vec<Context<'l>>>,
     pub ctas: Vec<CtaSlot<'l>>,
     /// CTAs that left unfinished, and those that come back.
-    pub saved: Vec<Saved<'l>>,
-    pub arriving: Vec<Saved<'l>>,
+    pub saved: Vec<Saved>,
+    pub arriving: Vec<Saved>,
 }
 
 /// The slot's CTAs were those of a launch that is gone.
-const NO_CONTEXT: usize = usize::MAX;
+pub const NO_CONTEXT: usize = usize::MAX;
 
 impl<'l> Work<'l> {
     /// What an SM works on at first: nothing.

@@ -5,14 +5,17 @@
 //! copied is put into memory, child tasks are started, places for suspended CTAs are found.
 
 mod jobs;
+mod kept;
 mod serve;
 
 pub use jobs::{Job, LaunchTimed};
+pub(crate) use kept::Kept;
 pub(crate) use serve::{Tasks, preferred_split, task_of};
 
 use crate::counters::Counters;
 use crate::sm::preemption::{Mode, Moved};
 use crate::stall::StallCycles;
+use simt::memory::Bounds;
 use simt::{Launch, MemoryError};
 use std::sync::Arc;
 
@@ -24,6 +27,10 @@ pub trait Allocate {
     /// Room for so many bytes, a multiple of 128, at a multiple of 128; `None` when the buffer is full.
     fn allocate(&mut self, bytes: u64) -> Option<u64>;
     fn free(&mut self, address: u64);
+    /// Takes room that was given before a checkpoint; false where it is not free.
+    fn claim(&mut self, address: u64, bytes: u64) -> bool;
+    /// The part of the buffer that nobody has had yet.
+    fn untouched(&self) -> Bounds;
 }
 
 /// A launch of the host.
