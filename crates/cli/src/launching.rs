@@ -45,6 +45,8 @@ pub struct Launching<'a> {
     pub config: Option<&'a Config>,
     /// Collects what a profile shows.
     pub detail: bool,
+    /// SMs of which it has the states of single warps.
+    pub closely: Option<&'a [u32]>,
     /// Lets trace cells collect samples.
     pub sampling: Option<&'a Sampling>,
     /// Keeps the calls, for a replay.
@@ -111,6 +113,7 @@ impl<'a> Launching<'a> {
             timing: self.config.map(|config| Timing {
                 cold: self.cold,
                 detail: self.detail,
+                closely: self.closely,
                 sampling: self.sampling,
                 cycles: progress.cycles.as_ref(),
                 checkpoints: self.keeper.map(|k| Checkpoints { every: k.every(), keep: &keep }),

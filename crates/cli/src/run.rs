@@ -35,7 +35,7 @@ pub struct Arguments {
     #[arg(long, value_name = "POLICY", conflicts_with = "functional")]
     scheduler: Option<String>,
     /// Skip timing: only the results, many times faster.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["preemption", "time_slice", "stop_at", "timeline"])]
     functional: bool,
     /// Empty the caches before each launch, as profilers do. Otherwise they hold what copies and launches left.
     #[arg(long, conflicts_with = "functional")]
@@ -108,6 +108,7 @@ fn execute(
         cold: arguments.cold,
         config,
         detail: false,
+        closely: None,
         sampling: None,
         capture: None,
         json: arguments.json,

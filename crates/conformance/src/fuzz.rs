@@ -41,7 +41,7 @@ pub fn trace(bytes: &[u8]) {
             let style = ::trace::export::text::Style { width: 100, colour: true, lines: 5 };
             let _ = ::trace::export::text::view(p, style);
             let _ = ::trace::export::html::page("fuzz", &[(p, Some(p))]);
-            let _ = ::trace::export::perfetto::trace(p);
+            let _ = ::trace::export::perfetto::trace(p, None);
             let _ = ::trace::export::pprof::file(p);
             let _ = ::trace::export::flamegraph::svg(p);
             let _ = ::trace::export::csv::table(p);

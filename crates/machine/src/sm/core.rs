@@ -56,6 +56,29 @@ pub struct Failure {
     pub fault: Box<Fault>,
 }
 
+/// What an SM counts of a launch that others run beside: warps that are here and since when; cycles of those that were.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Counted {
+    pub counters: Counters,
+    warps: u32,
+    since: u64,
+    until: u64,
+    active: u64,
+}
+
+/// The counters that a warp's accesses are counted in.
+#[inline(always)]
+pub(super) fn counters_of<'c>(
+    all: &'c mut Counters,
+    launches: &'c mut [Counted],
+    warp: &WarpSlot,
+) -> &'c mut Counters {
+    match launches.get_mut(usize::from(warp.group)) {
+        Some(own) => &mut own.counters,
+        None => all,
+    }
+}
+
 /// A streaming multiprocessor.
 #[derive(Serialize, Deserialize)]
 pub struct Sm {
@@ -89,6 +112,8 @@ pub struct Sm {
     /// Warp-cycles by reason, for every instruction of the code.
     pub(super) stalls: StallTable,
     pub counters: Counters,
+    /// What its own sub-cores and caches count of each of the host's launches, where several run at once.
+    pub(super) launches: Vec<Counted>,
     /// Who watches, if anybody does.
     pub(super) watcher: Option<Box<Watcher>>,
     /// When the step of its timeline ends, and whether its records go through the load-store unit.
@@ -177,6 +202,7 @@ impl Sm {
             issued_by_class: [0; CLASSES],
             stalls: StallTable::default(),
             counters: Counters::default(),
+            launches: Vec::new(),
             watcher: None,
             step_at: u64::MAX,
             drains: false,
@@ -228,8 +254,11 @@ impl Sm {
     pub fn is_sound(&self, work: &Work<'_>) -> bool {
         self.warps.iter().filter(|w| w.state != State::Empty).all(|w| {
             let Some(cta) = work.ctas.get(usize::from(w.cta)).filter(|c| c.is_used) else { return false };
-            let code = &work.contexts[cta.context].code;
+            let context = &work.contexts[cta.context];
+            let code = &context.code;
             usize::from(w.context) == cta.context
+                && (w.rows, w.group) == (context.rows, context.group)
+                && w.rows as usize + code.len() <= self.stalls.len()
                 && usize::from(w.index) < cta.resident.warps()
                 && (w.pc as usize) < code.len()
                 && w.places.len() == code.scoreboard
@@ -253,8 +282,9 @@ impl Sm {
         self.lookahead =
             if begin.meets { u64::from(self.spec.latency.barrier.max(1)).min(self.gap) } else { self.gap };
         self.counters = Counters::default();
+        self.launches = vec![Counted::default(); begin.launches];
         self.issued_by_class = [0; CLASSES];
-        self.stalls.reset(begin.instructions);
+        self.stalls.reset(begin.instructions * begin.launches.max(1));
         self.subs.iter_mut().for_each(|sub| sub.begin_launch(begin.classes));
         self.load_store.set_split(begin.shared_split);
         self.load_store.invalidate();
@@ -347,6 +377,7 @@ impl Sm {
     /// Adds what this SM counted.
     pub fn add_to(&self, counters: &mut Counters, stalls: &mut [StallCycles]) {
         let mut own = self.counters;
+        self.launches.iter().for_each(|l| own.add(&l.counters));
         let class = |c: Class| self.issued_by_class[c as usize];
         own.pipe_alu = class(Class::Alu);
         own.pipe_fma = class(Class::Fma) + class(Class::Imad);
@@ -360,6 +391,33 @@ impl Sm {
         own.pipe_tex = class(Class::Tex);
         own.warp_cycles = self.stalls.add_to(stalls);
         counters.add(&own);
+    }
+
+    /// Adds what was counted of each of the launches that ran at once.
+    pub fn add_launches(&self, launches: &mut [Counters]) {
+        for (sum, own) in launches.iter_mut().zip(&self.launches) {
+            sum.add(&own.counters);
+            sum.sm_active_cycles += own.active;
+        }
+    }
+
+    /// Warps of a launch are here from now on.
+    pub(super) fn hold(&mut self, group: u16, warps: u32, now: u64) {
+        let Some(own) = self.launches.get_mut(usize::from(group)) else { return };
+        if own.warps == 0 {
+            own.since = now.max(own.until);
+        }
+        own.warps += warps;
+    }
+
+    /// They are gone.
+    pub(super) fn let_go(&mut self, group: u16, warps: u32, at: u64) {
+        let Some(own) = self.launches.get_mut(usize::from(group)) else { return };
+        own.until = own.until.max(at);
+        own.warps = own.warps.saturating_sub(warps);
+        if own.warps == 0 {
+            own.active += own.until.saturating_sub(own.since);
+        }
     }
 
     /// The next cycle at which something happens here; `None` when it waits for others.
@@ -774,7 +832,7 @@ impl Sm {
     pub(super) fn charge_until(&mut self, n: usize, reason: Stall, until: u64) {
         let warp = &mut self.warps[n];
         if until > warp.since {
-            self.stalls.charge(warp.pc as usize, reason, until - warp.since);
+            self.stalls.charge(warp.row() as usize, reason, until - warp.since);
             if let Some(watcher) = &mut self.watcher {
                 watcher.wait(n as u16, warp, reason, until);
             }

@@ -2,7 +2,7 @@
 //! does, for whole warps that nobody watches and no policy holds. All sub-cores have come to the cycle.
 
 use super::code::{Kind, Timing};
-use super::core::Failure;
+use super::core::{Failure, counters_of};
 use super::fetch::Fetched;
 use super::issue::{Offsets, Way};
 use super::load_store::LoadStore;
@@ -75,7 +75,7 @@ impl Shared<'_> {
         let context = &work.contexts[usize::from(warp.context)];
         let cta = &mut work.ctas[usize::from(warp.cta)];
         let timing = context.code.timing_of(pc);
-        let mut row = supply.stalls.row(pc as usize);
+        let mut row = supply.stalls.row(warp.row() as usize);
         if now > warp.since {
             row.charge_waiting(sub.why(warp, timing.class, now), timing.class.throttle());
         }
@@ -117,7 +117,8 @@ impl Shared<'_> {
                 self.load_store.load_constant(Cycle(now), offsets.len() as u32);
                 let owner = warp.owner(n.into(), writes, timing.producer).pack();
                 let (at, bank) = (Cycle(now), timing.bank);
-                let ready = match supply.constants.load(at, bank, offsets, owner, self.out, supply.counters) {
+                let counters = counters_of(supply.counters, supply.launches, warp);
+                let ready = match supply.constants.load(at, bank, offsets, owner, self.out, counters) {
                     Fetched::At(at) => Ready::at(at.0, timing.producer),
                     Fetched::Pending => {
                         warp.loads += 1;
@@ -129,7 +130,8 @@ impl Shared<'_> {
             _ => {
                 let (load_store, out) = (&mut *self.load_store, &mut *self.out);
                 let mut way = Way { load_store, access: self.access, out };
-                way.send(sub, warp, n.into(), context, timing, supply.counters, now);
+                let counters = counters_of(supply.counters, supply.launches, warp);
+                way.send(sub, warp, n.into(), context, timing, counters, now);
             }
         }
         if stepped != Stepped::Next {

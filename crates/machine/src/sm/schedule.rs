@@ -162,8 +162,8 @@ impl Sm {
         let sub = &mut self.subs[s];
         let warps = self.warps.as_mut_slice();
         let (fetch, constants) = (&mut self.fetch, &mut self.constants);
-        let (stalls, counters) = (&mut self.stalls, &mut self.counters);
-        let mut supply = Supply { fetch, constants, stalls, counters, watch };
+        let (stalls, counters, launches) = (&mut self.stalls, &mut self.counters, &mut self.launches[..]);
+        let mut supply = Supply { fetch, constants, stalls, counters, launches, watch };
         let (mut issued, mut seen) = (0, 0);
         while sub.next < limit {
             let now = sub.next;
@@ -231,13 +231,13 @@ impl Sm {
                     stopped = Some(Chosen { slot: n, eligible });
                     break;
                 }
-                supply.watch.execute(pc, warp.ahead, threads);
+                supply.watch.execute(warp.rows + pc, warp.ahead, threads);
             }
             warp.ahead -= 1;
             issued += 1;
             seen += u64::from(eligible.count_ones());
             let class = timing.class;
-            let mut row = supply.stalls.row(pc as usize);
+            let mut row = supply.stalls.row(warp.row() as usize);
             let mut why = [0; 3];
             if now > warp.since {
                 why = sub.why(warp, class, now);
@@ -257,7 +257,7 @@ impl Sm {
                 let l = &self.spec.latency;
                 let lasts = if to == pc + 1 { l.branch_not_taken } else { l.branch };
                 let at = now + u64::from(lasts.max(1));
-                supply.watch.branch(n, pc);
+                supply.watch.branch(n, warp.rows + pc);
                 warp.resolve(to, pc, at, supply.stalls);
                 if at > now + 1 {
                     supply.watch.wait(n, warp, &[], Stall::BranchResolving, now + 1, at);
@@ -265,7 +265,7 @@ impl Sm {
             } else if !timing.is_static {
                 let (writes, _) = code.places(timing);
                 warp.write_after(writes, timing, start);
-                supply.watch.produces(n, writes, pc);
+                supply.watch.produces(n, writes, warp.rows + pc);
             }
             if supply.plan(sub, n, warp, code, now) != Planned::Done {
                 (sub.unplanned, sub.next) = (Some(n), now);

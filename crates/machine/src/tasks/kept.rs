@@ -95,10 +95,9 @@ impl<'l, 'p> Tasks<'l, 'p> {
         }
         let mut contexts = Vec::with_capacity(kept.contexts.len());
         for (number, &(job, grid, has)) in kept.contexts.iter().enumerate() {
-            let launch = tasks.jobs.list[job].launch.clone();
             // Grids get the next number; here each gets its own again.
             tasks.grids = grid.wrapping_sub(1);
-            contexts.push(tasks.context(&launch, number as u32, config, memory));
+            contexts.push(tasks.context(job, number as u32, config, memory));
             tasks.made_for.push(job);
             tasks.job_of.push(has.then_some(job));
         }

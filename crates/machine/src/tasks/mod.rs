@@ -18,6 +18,7 @@ use crate::stall::StallCycles;
 use simt::memory::Bounds;
 use simt::{Launch, MemoryError};
 use std::sync::Arc;
+use trace::profile::Detail;
 
 /// Child tasks that may wait to run, CUDA's default.
 pub const MAX_CHILDREN: u32 = 2048;
@@ -123,14 +124,28 @@ pub struct Batch {
     pub stops: Vec<u64>,
 }
 
+/// Launches of a batch that are counted by themselves; those behind them only with all others.
+pub const SEPARATE: usize = 256;
+
+/// What is counted of one of the host's launches and of its child tasks, in the SMs. What is behind them serves all launches,
+/// and is counted for all together.
+#[derive(Clone, Debug)]
+pub struct Separate {
+    pub counters: Counters,
+    /// Warp-cycles by reason, for every instruction of its program.
+    pub stalls: Vec<StallCycles>,
+    /// Where it was asked for.
+    pub detail: Option<Box<Detail>>,
+}
+
 /// What became of a batch.
 #[derive(Clone, Debug)]
 pub struct BatchTimed {
     /// From the first command to the end of all.
     pub cycles: u64,
     pub counters: Counters,
-    /// Warp-cycles by reason, for every place in the code; places of several programs are added up.
-    pub stalls: Vec<StallCycles>,
+    /// Of the first [`SEPARATE`] launches of the host. Where there is only one, that is all.
+    pub separate: Vec<Separate>,
     /// Of the host's launches in their order, then of child tasks in the order of their start.
     pub launches: Vec<LaunchTimed>,
     /// What transfers to the host brought, by number.

@@ -1,7 +1,7 @@
 //! What happens at exchange points while a batch runs.
 
 use super::jobs::{Job, Jobs, LaunchTimed, Next};
-use super::{Allocate, Batch, MAX_CHILDREN, Step, Transfer, What, transfer};
+use super::{Allocate, Batch, MAX_CHILDREN, SEPARATE, Step, Transfer, What, transfer};
 use crate::Config;
 use crate::command::{Command, Task};
 use crate::compute_scheduler::tmd::Metadata;
@@ -53,6 +53,8 @@ pub(crate) struct Tasks<'l, 'p> {
     /// Where each image lies.
     places: Vec<(Arc<Image>, u64)>,
     pub(super) grids: u64,
+    /// Instructions of the longest program.
+    longest: u32,
     /// Commands that are not submitted yet: when, to which push buffer.
     pub(super) commands: VecDeque<(Cycle, usize, Vec<u32>)>,
     pub(super) channels: Vec<usize>,
@@ -115,6 +117,7 @@ impl<'l, 'p> Tasks<'l, 'p> {
             codes: Vec::new(),
             places: Vec::new(),
             grids: 0,
+            longest: 0,
             commands: VecDeque::new(),
             channels: Vec::new(),
             saved: BTreeMap::new(),
@@ -132,9 +135,52 @@ impl<'l, 'p> Tasks<'l, 'p> {
             let image = own.launch.program().image();
             if !tasks.places.iter().any(|(known, _)| Arc::ptr_eq(known, image)) {
                 tasks.places.push((image.clone(), place(image)));
+                tasks.longest = tasks.longest.max(image.code.len() as u32);
             }
         }
         tasks
+    }
+
+    /// Launches that are counted by themselves.
+    pub fn separate(&self) -> usize {
+        self.batch.launches.len().min(SEPARATE)
+    }
+
+    /// Lists that counts are kept in: one for each of those, and one for the rest; none where there is only one launch.
+    pub fn groups(&self) -> usize {
+        let all = self.batch.launches.len().min(SEPARATE + 1);
+        if all > 1 { all } else { 0 }
+    }
+
+    /// The host's launch that a job is part of.
+    fn root(&self, mut job: usize) -> usize {
+        while let Some((parent, _)) = self.jobs.list[job].parent {
+            job = parent;
+        }
+        job
+    }
+
+    /// CTAs, warp and thread instructions of one of the host's launches with its child tasks.
+    pub fn totals(&self, launch: usize) -> [u64; 3] {
+        let mut sum = [0; 3];
+        for (n, job) in self.jobs.list.iter().enumerate() {
+            if self.root(n) == launch {
+                let t = &job.timed;
+                let own = [t.ctas, t.warp_instructions, t.thread_instructions];
+                sum.iter_mut().zip(own).for_each(|(sum, n)| *sum += n);
+            }
+        }
+        sum
+    }
+
+    /// Places of the largest scoreboard that a kernel of the programs can have.
+    pub fn most_places(&self) -> usize {
+        let of = |c: &Context<'l>| {
+            let most = c.image.functions.iter().map(|f| f.registers).max().unwrap_or(0);
+            let own = c.launch.kernel().function().registers;
+            c.code.scoreboard + most.saturating_sub(own) as usize
+        };
+        self.contexts.iter().map(of).max().unwrap_or(0)
     }
 
     /// Prepares a batch.
@@ -155,7 +201,7 @@ impl<'l, 'p> Tasks<'l, 'p> {
             tasks.jobs.list[job].number = Some(number as u32);
             tasks.job_of.push(Some(job));
             tasks.made_for.push(job);
-            contexts.push(tasks.context(&own.launch, number as u32, config, memory));
+            contexts.push(tasks.context(job, number as u32, config, memory));
             if let Some(address) = own.launch.queue {
                 let known = Queue::read(memory, address).map_or(0, |q| q.done);
                 tasks.queues.push(OpenQueue { job, address, known, done: BTreeSet::new(), stays: true });
@@ -172,11 +218,13 @@ impl<'l, 'p> Tasks<'l, 'p> {
 
     pub(super) fn context(
         &mut self,
-        launch: &Arc<Launch>,
+        job: usize,
         number: u32,
         config: &Config,
         memory: &'l Memory,
     ) -> Context<'l> {
+        let launch = self.jobs.list[job].launch.clone();
+        let group = if self.groups() == 0 { 0 } else { self.root(job).min(SEPARATE) };
         let image = launch.program().image();
         let registers = launch.kernel().function().registers;
         let is_it = |(known, r, _): &&(Arc<Image>, u32, Code)| Arc::ptr_eq(known, image) && *r == registers;
@@ -191,13 +239,15 @@ impl<'l, 'p> Tasks<'l, 'p> {
         let base = self.places.iter().find(|(known, _)| Arc::ptr_eq(known, image)).map_or(CODE_BASE, |p| p.1);
         self.grids += 1;
         Context {
-            launch: launch.clone(),
             memory,
             image: image.clone(),
             code: code.placed(base, number),
             grid_id: self.grids,
             local_base: LOCAL_BASE + (u64::from(number) << LOCAL_SHIFT),
             local_stride: u64::from(launch.local_bytes()).next_multiple_of(128) * 32,
+            group: group as u16,
+            rows: group as u32 * self.longest,
+            launch,
         }
     }
 
@@ -215,11 +265,8 @@ impl<'l, 'p> Tasks<'l, 'p> {
     pub fn named(&self, stopped: Stopped) -> Stopped {
         match stopped {
             Stopped::Fault(f) => {
-                let mut job = self.job_of(f.launch);
-                while let Some((parent, _)) = self.jobs.list[job].parent {
-                    job = parent;
-                }
-                Stopped::Fault(Failure { launch: job as u32, ..f })
+                let launch = self.root(self.job_of(f.launch)) as u32;
+                Stopped::Fault(Failure { launch, ..f })
             }
             other => other,
         }
@@ -535,7 +582,7 @@ impl<'l, 'p> Tasks<'l, 'p> {
         let launch = self.jobs.list[job].launch.clone();
         let free = self.job_of.iter().position(Option::is_none);
         let number = free.unwrap_or(self.job_of.len());
-        let context = self.context(&launch, number as u32, config, device);
+        let context = self.context(job, number as u32, config, device);
         let mut contexts: Vec<Context<'l>> = self.contexts.to_vec();
         match free {
             Some(n) => {

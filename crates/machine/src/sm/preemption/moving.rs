@@ -288,6 +288,7 @@ impl Sm {
             self.resident_warps -= 1;
         }
         self.active_until = self.active_until.max(now);
+        self.let_go(context.group, warps.len() as u32, now);
         if self.resident_warps == 0 {
             self.counters.sm_active_cycles += self.active_until - self.active_since;
         }
@@ -396,6 +397,7 @@ impl Sm {
             self.active_since = now.max(self.active_until);
         }
         self.resident_warps += slots.len() as u32;
+        self.hold(c.group, slots.len() as u32, now);
         let mut traffic = Traffic::default();
         let mut blocked = Vec::new();
         traffic.state(layout.shared_bytes, saved.area.state, true);
@@ -403,7 +405,7 @@ impl Sm {
             let index = w.row.index;
             let slot_base = c.local_base + c.local_stride * (self.first_slot + u64::from(n));
             let warp = &mut self.warps[usize::from(n)];
-            warp.start(slot as u16, index, context as u16, c.code.scoreboard, now);
+            warp.start(slot as u16, index, context as u16, c, now);
             warp.state = State::Moving;
             (warp.pc, warp.ahead) = (issuing.pc, issuing.ahead);
             warp.local_base = if w.row.is_remapped { w.row.pointer } else { slot_base };
