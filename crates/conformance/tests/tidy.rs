@@ -9,16 +9,17 @@ const LONG_TABLES: [&str; 3] =
 const MAX_LINES: usize = 800;
 
 /// Which of our crates each may use. A crate that is not named may use all.
-const MAY_USE: [(&str, &[&str]); 10] = [
+const MAY_USE: [(&str, &[&str]); 11] = [
     ("arith", &[]),
     ("isa", &[]),
     ("ir", &[]),
     ("ptx", &["ir"]),
     ("compiler", &["arith", "ir", "isa"]),
     ("simt", &["arith", "isa"]),
+    ("optimizer", &["arith", "isa", "simt"]),
     ("trace", &["isa"]),
-    ("machine", &["isa", "simt", "trace"]),
-    ("driver", &["arith", "compiler", "ir", "isa", "machine", "ptx", "simt", "trace"]),
+    ("machine", &["isa", "optimizer", "simt", "trace"]),
+    ("driver", &["arith", "compiler", "ir", "isa", "machine", "optimizer", "ptx", "simt", "trace"]),
     ("cuda", &["driver"]),
 ];
 /// Crates that are commands: they print.

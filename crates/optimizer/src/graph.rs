@@ -1,0 +1,427 @@
+//! A trace as operations on values: every write makes a new value, registers are only where values come from and go to.
+//!
+//! A *unit* is a general register or a predicate, numbered as in [`crate::liveness`]. A value has a home, the unit that the
+//! original has it in. Where a trace is left, every unit that is live there must get the value that the original would have in it.
+
+use crate::blocks::Blocks;
+use crate::liveness::{CONVERGENCE, PREDICATES, Set};
+use crate::trace::{End, Exit, Step, Trace};
+use crate::version::Kind as Assumed;
+use isa::field::{Field, VoteMode};
+use isa::{Inst, Op, Operand, Pred, PredUse, Reg, Role};
+use std::collections::BTreeMap;
+
+/// A value's number.
+pub type V = usize;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Value {
+    pub home: usize,
+    /// The node that makes it; none where it is there when the trace begins.
+    pub node: Option<usize>,
+    /// The same in all lanes, and known.
+    pub known: Option<u32>,
+}
+
+impl Value {
+    pub fn is_pred(&self) -> bool {
+        self.home >= PREDICATES
+    }
+}
+
+/// Which operand of an instruction reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Slot {
+    Source(usize),
+    E,
+    Pred(usize),
+    Guard,
+}
+
+/// What a node is besides its instruction.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Kind {
+    Plain,
+    /// A branch that leaves the trace when its guard holds.
+    Exit(Exit),
+    /// The last one: a barrier, the end of the threads, or nothing but the way on.
+    End,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Node {
+    pub inst: Inst,
+    pub place: u32,
+    pub kind: Kind,
+    pub reads: Vec<(Slot, Vec<V>)>,
+    /// Registers written, in a row.
+    pub dst: Vec<V>,
+    pub pd: [Option<V>; 2],
+    /// A guard may keep the old value: (old, new), in one register.
+    pub tied: Vec<(V, V)>,
+    /// Where the trace is left here: unit, value.
+    pub state: Vec<(usize, V)>,
+    /// Convergence registers that are set where it is left.
+    pub converge: Vec<Inst>,
+    /// What a way out checks.
+    pub checks: Vec<Assumed>,
+    /// Removed: makes nothing, needs nothing.
+    pub is_dead: bool,
+}
+
+impl Node {
+    pub fn new(inst: Inst, place: u32, kind: Kind) -> Node {
+        Node {
+            inst,
+            place,
+            kind,
+            reads: Vec::new(),
+            dst: Vec::new(),
+            pd: [None; 2],
+            tied: Vec::new(),
+            state: Vec::new(),
+            converge: Vec::new(),
+            checks: Vec::new(),
+            is_dead: false,
+        }
+    }
+
+    pub fn values(&self) -> impl Iterator<Item = V> + '_ {
+        self.reads.iter().flat_map(|r| r.1.iter().copied())
+    }
+
+    /// Everything that must be in a register when it is executed: operands, what a guard keeps, what a way out needs.
+    pub fn needs(&self) -> impl Iterator<Item = V> + '_ {
+        self.values().chain(self.tied.iter().map(|t| t.0)).chain(self.state.iter().map(|s| s.1))
+    }
+
+    pub fn writes(&self) -> impl Iterator<Item = V> + '_ {
+        self.dst.iter().copied().chain(self.pd.iter().flatten().copied())
+    }
+
+    pub fn is_exit(&self) -> bool {
+        matches!(self.kind, Kind::Exit(_))
+    }
+}
+
+/// A trace in values, in its original order; the last node is the end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Graph {
+    pub values: Vec<Value>,
+    pub nodes: Vec<Node>,
+    pub end: End,
+    pub head: u32,
+    /// Where convergence registers are set: before which node, by what.
+    pub converge: Vec<(usize, Inst)>,
+}
+
+impl Graph {
+    /// A value that only optimized code has.
+    pub fn fresh(&mut self, home: usize) -> V {
+        self.values.push(Value { home, node: None, known: None });
+        self.values.len() - 1
+    }
+
+    /// Puts nodes in another order, new ones among them, and says which node makes which value.
+    pub fn rearrange(&mut self, nodes: Vec<Node>) {
+        self.nodes = nodes;
+        for (n, node) in self.nodes.iter().enumerate() {
+            for v in node.writes() {
+                self.values[v].node = Some(n);
+            }
+        }
+    }
+
+    /// Puts one value in the place of others, wherever they are read.
+    pub fn replace(&mut self, by: &BTreeMap<V, V>) {
+        let last = |mut v: V| {
+            while let Some(&next) = by.get(&v) {
+                v = next;
+            }
+            v
+        };
+        for node in &mut self.nodes {
+            node.reads.iter_mut().for_each(|(_, g)| g.iter_mut().for_each(|v| *v = last(*v)));
+            node.tied.iter_mut().for_each(|t| t.0 = last(t.0));
+            node.state.iter_mut().for_each(|s| s.1 = last(s.1));
+        }
+    }
+
+    /// Values that keep their distance to others, or follow others in their register.
+    pub fn grouped(&self) -> Vec<bool> {
+        let mut grouped = vec![false; self.values.len()];
+        for n in self.nodes.iter().filter(|n| !n.is_dead) {
+            let groups = n.reads.iter().map(|r| &r.1).chain([&n.dst]).filter(|g| g.len() > 1);
+            groups.flatten().for_each(|&v| grouped[v] = true);
+            for &(old, new) in &n.tied {
+                (grouped[old], grouped[new]) = (true, true);
+            }
+        }
+        grouped
+    }
+
+    /// What each unit holds before a node, as far as the trace knows it, and which convergence registers were set.
+    pub fn state_before(&self, at: usize) -> (BTreeMap<usize, V>, BTreeMap<u32, Inst>) {
+        let mut now = BTreeMap::new();
+        for (v, value) in self.values.iter().enumerate() {
+            if value.node.is_none() && value.home != FRESH && value.home != FRESH_REGISTER {
+                now.entry(value.home).or_insert(v);
+            }
+        }
+        for node in &self.nodes[..at] {
+            for v in node.writes() {
+                now.insert(self.values[v].home, v);
+            }
+        }
+        let converge = self.converge.iter().filter(|c| c.0 <= at);
+        (now, converge.map(|(_, i)| (i.field(Field::Bar4), *i)).collect())
+    }
+
+    /// A way out before a node, for those whose predicate holds, to a place where the original goes on from there. Only before other
+    /// values were put in the place of the trace's own.
+    pub fn way_out(&mut self, at: usize, exit: Exit, when: V, live: &Set) -> Node {
+        let (now, converge) = self.state_before(at);
+        let mut branch = Inst::new(Op::Bra).with_flag(Field::Uniform, true);
+        branch.set_target(0);
+        branch.guard = PredUse::new(Pred(0));
+        let mut node = Node::new(branch, exit.place, Kind::Exit(exit));
+        node.reads.push((Slot::Guard, vec![when]));
+        for unit in live.iter().filter(|&u| u < CONVERGENCE) {
+            let v = match now.get(&unit) {
+                Some(&v) => v,
+                None => self.fresh(unit),
+            };
+            node.state.push((unit, v));
+        }
+        node.converge = converge
+            .into_iter()
+            .filter(|(r, _)| live.has(CONVERGENCE + *r as usize))
+            .map(|(_, i)| i)
+            .collect();
+        node
+    }
+
+    /// A vote of the whole warp whether any lane's predicate holds, and its answer.
+    pub fn vote(&mut self, place: u32, when: (V, bool)) -> (Node, V) {
+        let mut inst = Inst::new(Op::Vote).with(VoteMode::Any).with_flag(Field::All, true);
+        inst.ps[0] = PredUse { pred: Pred(0), neg: when.1 };
+        inst.pd[0] = Pred(0);
+        let mut node = Node::new(inst.canonical(), place, Kind::Plain);
+        node.reads.push((Slot::Pred(0), vec![when.0]));
+        let v = self.fresh(FRESH);
+        node.pd[0] = Some(v);
+        (node, v)
+    }
+}
+
+pub fn slot_of(role: Role) -> Option<usize> {
+    use Role::*;
+    match role {
+        A | A2 | AFrom | Addr | CAddr => Some(0),
+        B | B2 => Some(1),
+        C | C2 | CW | CT => Some(2),
+        _ => None,
+    }
+}
+
+struct Builder<'a> {
+    graph: Graph,
+    /// The value that each unit has.
+    now: BTreeMap<usize, V>,
+    converge: BTreeMap<u32, Inst>,
+    live: &'a [Set],
+    start: u32,
+}
+
+/// Makes the graph of a trace.
+pub fn build(blocks: &Blocks, trace: &Trace, live: &[Set]) -> Option<Graph> {
+    let graph = Graph {
+        values: Vec::new(),
+        nodes: Vec::new(),
+        end: trace.end,
+        head: trace.head,
+        converge: Vec::new(),
+    };
+    let mut b = Builder { graph, now: BTreeMap::new(), converge: BTreeMap::new(), live, start: blocks.start };
+    for step in &trace.steps {
+        match *step {
+            Step::Run(place) => {
+                let inst = blocks.inst(place)?;
+                match inst.op {
+                    Op::Bssy if inst.guard == PredUse::TRUE => {
+                        b.converge.insert(inst.field(Field::Bar4), *inst);
+                        let at = b.graph.nodes.len();
+                        b.graph.converge.push((at, *inst));
+                    }
+                    // Everyone is here.
+                    Op::Bsync | Op::Nop => {}
+                    Op::Bssy => return None,
+                    _ => b.run(*inst, place, Kind::Plain),
+                }
+            }
+            Step::Exit(exit) => b.exit(exit, &[exit.to]),
+        }
+    }
+    match trace.end {
+        End::Last(place) => {
+            let inst = *blocks.inst(place)?;
+            b.run(inst, place, Kind::End);
+            let live = if inst.op == Op::Exit { Set::default() } else { b.live_at(place + 1) };
+            b.leave(&live);
+        }
+        End::Jump(to) => {
+            b.graph.nodes.push(Node::new(Inst::new(Op::Nop), to, Kind::End));
+            let live = b.live_at(to);
+            b.leave(&live);
+        }
+        End::Loop { head, exit } => {
+            b.exit(exit, &[head, exit.to]);
+            if let Some(n) = b.graph.nodes.last_mut() {
+                n.kind = Kind::End;
+                // Back where no lane leaves.
+                n.inst.guard = n.inst.guard.negated();
+            }
+        }
+    }
+    Some(b.graph)
+}
+
+impl Builder<'_> {
+    fn live_at(&self, place: u32) -> Set {
+        place.checked_sub(self.start).and_then(|n| self.live.get(n as usize)).copied().unwrap_or_default()
+    }
+
+    fn value(&mut self, home: usize, node: Option<usize>) -> V {
+        self.graph.values.push(Value { home, node, known: None });
+        self.graph.values.len() - 1
+    }
+
+    fn current(&mut self, unit: usize) -> V {
+        match self.now.get(&unit) {
+            Some(&v) => v,
+            None => {
+                let v = self.value(unit, None);
+                self.now.insert(unit, v);
+                v
+            }
+        }
+    }
+
+    fn run(&mut self, mut inst: Inst, place: u32, kind: Kind) {
+        inst.src.iter_mut().for_each(|s| s.reuse = false);
+        let at = self.graph.nodes.len();
+        let mut node = Node::new(inst, place, kind);
+        self.read(&mut node);
+        let keeps = inst.guard != PredUse::TRUE;
+        let write = |b: &mut Self, unit: usize, node: &mut Node| {
+            if keeps {
+                let old = b.current(unit);
+                let new = b.value(unit, Some(at));
+                node.tied.push((old, new));
+                b.now.insert(unit, new);
+                new
+            } else {
+                let new = b.value(unit, Some(at));
+                b.now.insert(unit, new);
+                new
+            }
+        };
+        if let Some((r, n)) = inst.writes() {
+            for k in 0..n as usize {
+                let v = write(self, usize::from(r.0) + k, &mut node);
+                node.dst.push(v);
+            }
+        }
+        for (k, role) in [Role::Pd0, Role::Pd1].into_iter().enumerate() {
+            if inst.op.row().roles.contains(&role) && inst.pd[k] != Pred::PT {
+                let v = write(self, PREDICATES + usize::from(inst.pd[k].0), &mut node);
+                node.pd[k] = Some(v);
+            }
+        }
+        self.graph.nodes.push(node);
+    }
+
+    fn read(&mut self, node: &mut Node) {
+        let inst = node.inst;
+        for &role in inst.op.row().roles {
+            if let Some(Operand::Reg(r)) = inst.source(role).map(|s| s.operand)
+                && !r.is_zero()
+            {
+                let slot = slot_of(role).map_or(Slot::E, Slot::Source);
+                let group = (0..inst.width(role) as usize).map(|k| self.current(usize::from(r.0) + k));
+                let group = group.collect();
+                node.reads.push((slot, group));
+            }
+            let pred = match role {
+                Role::Ps0 => 0,
+                Role::Ps1 => 1,
+                Role::Ps2 => 2,
+                _ => continue,
+            };
+            self.read_pred(node, inst.ps[pred].pred, Slot::Pred(pred));
+        }
+        self.read_pred(node, inst.guard.pred, Slot::Guard);
+    }
+
+    fn read_pred(&mut self, node: &mut Node, p: Pred, slot: Slot) {
+        if p != Pred::PT {
+            let v = self.current(PREDICATES + usize::from(p.0));
+            node.reads.push((slot, vec![v]));
+        }
+    }
+
+    fn exit(&mut self, exit: Exit, ways: &[u32]) {
+        let mut live = Set::default();
+        ways.iter().for_each(|&w| {
+            live.join(&self.live_at(w));
+        });
+        let mut branch = Inst::new(Op::Bra).with_flag(Field::Uniform, true);
+        branch.set_target(0);
+        branch.guard = exit.when;
+        if exit.vote && exit.when.pred != Pred::PT {
+            let mut vote = Inst::new(Op::Vote).with(VoteMode::Any).with_flag(Field::All, true);
+            vote.ps[0] = exit.when;
+            // Which predicate is decided later; the home is one that nobody has.
+            let mut node = Node::new(vote.canonical(), exit.place, Kind::Plain);
+            self.read_pred(&mut node, exit.when.pred, Slot::Pred(0));
+            let at = self.graph.nodes.len();
+            let v = self.value(FRESH, Some(at));
+            node.pd[0] = Some(v);
+            node.inst.pd[0] = Pred(0);
+            self.graph.nodes.push(node);
+            branch.guard = PredUse::new(Pred(0));
+            let mut node = Node::new(branch, exit.place, Kind::Exit(exit));
+            node.reads.push((Slot::Guard, vec![v]));
+            self.graph.nodes.push(node);
+        } else {
+            let mut node = Node::new(branch, exit.place, Kind::Exit(exit));
+            self.read_pred(&mut node, exit.when.pred, Slot::Guard);
+            self.graph.nodes.push(node);
+        }
+        if let Some(n) = self.graph.nodes.last_mut() {
+            n.checks.push(Assumed::Branch { place: exit.place, taken: exit.taken });
+        }
+        self.leave(&live);
+    }
+
+    /// What the last node must hand over.
+    fn leave(&mut self, live: &Set) {
+        let state: Vec<(usize, V)> =
+            live.iter().filter(|&u| u < CONVERGENCE).map(|u| (u, self.current(u))).collect();
+        let converge: Vec<Inst> = self
+            .converge
+            .iter()
+            .filter(|(r, _)| live.has(CONVERGENCE + **r as usize))
+            .map(|(_, i)| *i)
+            .collect();
+        if let Some(n) = self.graph.nodes.last_mut() {
+            n.state = state;
+            n.converge = converge;
+        }
+    }
+}
+
+/// The home of predicates that only optimized code has.
+pub const FRESH: usize = PREDICATES + 7;
+/// The home of registers that only optimized code has: no unit.
+pub const FRESH_REGISTER: usize = Reg::RZ.0 as usize;

@@ -1,0 +1,41 @@
+//! The dynamic optimizer: machine code between two barriers, what is seen of it while it runs, and a better version of it.
+//!
+//! Everything here is a pure function of code, profile and limits. Who collects profiles, when a version is made, what that
+//! costs and who runs it is for others to say.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`blocks`] | translation: a function cut into blocks that barriers bound |
+//! | [`profile`] | what was seen of a block, and how it is recorded |
+//! | [`liveness`] | which registers are read before they are written |
+//! | [`sites`] | which instructions of a block are worth watching, and what for |
+//! | [`version`] | an optimized block: code, where it came from, what it assumes |
+//!
+//! # Contract
+//! Where a version begins, where it waits at a barrier, and wherever it goes back to the original code, every register, predicate,
+//! uniform register and convergence register that the original still reads holds what it would hold there. Memory is accessed as
+//! the original would, or less: no load is executed whose address the original would not have loaded from on that path, and floating-point
+//! operations are never reassociated. So results and faults are the same bit for bit.
+
+mod apart;
+mod assign;
+pub mod blocks;
+mod emit;
+mod gather;
+mod graph;
+pub mod liveness;
+mod memory;
+mod optimize;
+mod order;
+pub mod profile;
+mod simplify;
+pub mod sites;
+mod trace;
+pub mod version;
+mod whole;
+
+pub use blocks::{Block, Blocks, translate};
+pub use optimize::optimize;
+pub use profile::{Profile, Recorder};
+pub use sites::{Site, Watch, sites};
+pub use version::{Assumption, Kind, Limits, Source, Version};

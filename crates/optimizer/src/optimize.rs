@@ -1,0 +1,155 @@
+//! From a block and its profile to a version of it.
+
+use crate::assign;
+use crate::blocks::Blocks;
+use crate::emit::{self, Ready};
+use crate::graph::{self, Graph};
+use crate::liveness::{self, Set};
+use crate::order::{self, Bundles, Dependences};
+use crate::profile::Profile;
+use crate::trace::{self, Trace};
+use crate::version::{Kind, Limits, Source, Version};
+use crate::whole;
+use crate::{apart, gather, simplify};
+use std::collections::BTreeSet;
+
+/// Registers held back from the scheduler, from one try to the next: pairs and quads leave gaps.
+const HELD_BACK: [i32; 6] = [1, 3, 6, 10, 14, 20];
+/// Cycles in a hundred that a version must save to be worth having.
+const WORTH: u64 = 3;
+
+/// Branches may go the other way so many times as often as other assumptions may fail.
+const BRANCHES: u64 = 8;
+
+/// Makes a better version of a block; none where there is nothing to gain.
+pub fn optimize(
+    blocks: &Blocks,
+    block: u32,
+    profile: &Profile,
+    source: Source,
+    limits: &Limits,
+) -> Option<Version> {
+    let b = blocks.blocks.get(block as usize)?;
+    if profile.entries == 0 || !b.is_whole {
+        return None;
+    }
+    let spoilt = spoilt(profile, source, limits);
+    let live = liveness::of_function(blocks);
+    let whole = whole::places(blocks, b);
+    let traces = trace::traces(blocks, b, profile, &spoilt);
+    let (mut before, mut after, mut work) = (0u64, 0u64, 0u64);
+    let mut ready = Vec::new();
+    for t in &traces {
+        let (r, cost) = prepare(blocks, t, profile, &spoilt, &live, limits)?;
+        before += t.weight * u64::from(cost.before);
+        after += t.weight * u64::from(cost.after);
+        work += r.graph.nodes.len() as u64;
+        ready.push(r);
+    }
+    let mut version = emit::emit(blocks, b, &whole, &live, &ready)?;
+    let gain = before.checked_sub(after)?;
+    if gain * 100 < before * WORTH
+        || version.code.len() * 16 > limits.code_bytes as usize
+        || version.registers > limits.registers.max(blocks.registers)
+    {
+        return None;
+    }
+    version.gain = gain / 1000;
+    version.work = work + version.code.len() as u64;
+    version.level = match source {
+        Source::Original => 1,
+        Source::Last(v) => v.level + 1,
+    };
+    Some(version)
+}
+
+/// Assumptions of the last version that failed too often.
+fn spoilt(profile: &Profile, source: Source, limits: &Limits) -> BTreeSet<Kind> {
+    let Source::Last(last) = source else { return BTreeSet::new() };
+    let failed = |kind: &Kind| profile.failures.get(&kind.to_string()).copied().unwrap_or(0);
+    let too_often = |kind: &Kind| match *kind {
+        // Whoever leaves at a branch comes back soon.
+        Kind::Branch { place, .. } => {
+            let checks = profile.branches.get(&place).map_or(0, |b| b.executions).max(1);
+            failed(kind) * limits.failures_one_in > checks * BRANCHES
+        }
+        _ => failed(kind) * limits.failures_one_in > profile.entries,
+    };
+    last.assumptions.iter().map(|a| a.kind).filter(too_often).collect()
+}
+
+struct Cost {
+    before: u32,
+    after: u32,
+}
+
+/// Orders a trace and gives it registers.
+fn prepare<'a>(
+    blocks: &Blocks,
+    trace: &'a Trace,
+    profile: &Profile,
+    spoilt: &BTreeSet<Kind>,
+    live: &[Set],
+    limits: &Limits,
+) -> Option<(Ready<'a>, Cost)> {
+    let mut graph = graph::build(blocks, trace, live)?;
+    let before = as_it_stands(blocks, trace, &graph, limits);
+    let live_at = |place: u32| live.get((place - blocks.start) as usize).copied().unwrap_or_default();
+    let pairs = apart::assume(&mut graph, profile, spoilt, &live_at);
+    simplify::number(&mut graph, &|store, load| pairs.contains(&(store, load)));
+    let at_head = live.get((trace.head - blocks.start) as usize)?;
+    gather::gather(&mut graph, at_head);
+    simplify::sweep(&mut graph);
+    let bundles = Bundles::new(&graph);
+    let d = Dependences::new(&graph, &bundles, blocks, limits);
+    let source: Vec<usize> = (0..graph.nodes.len()).filter(|&n| !graph.nodes[n].is_dead).collect();
+    let mut best: Option<(u32, Vec<usize>, assign::Assignment)> = None;
+    let mut consider = |order: Vec<usize>, graph: &Graph| {
+        let Some(a) = assign::assign(graph, &bundles, &order, limits.registers) else { return false };
+        let end = graph.nodes.len() - 1;
+        let moves = a.copies.get(&end).map_or(0, Vec::len) as u32;
+        let cost = order::cycles(graph, &d, &order) + moves;
+        if best.as_ref().is_none_or(|b| cost < b.0) {
+            best = Some((cost, order, a));
+        }
+        true
+    };
+    for held_back in HELD_BACK {
+        let order = order::schedule(&graph, &d, limits.registers as i32 - held_back, 6);
+        consider(order, &graph);
+    }
+    consider(source, &graph);
+    let (after, order, assignment) = best?;
+    Some((Ready { trace, graph, order, assignment }, Cost { before, after }))
+}
+
+/// Cycles that the original takes on the trace's way.
+fn as_it_stands(blocks: &Blocks, trace: &Trace, graph: &Graph, limits: &Limits) -> u32 {
+    let bundles = Bundles::new(graph);
+    let d = Dependences::new(graph, &bundles, blocks, limits);
+    let source: Vec<usize> = (0..graph.nodes.len()).collect();
+    order::cycles(graph, &d, &source) + overhead(blocks, trace, limits)
+}
+
+/// Cycles that the original takes on the trace's way for what the trace does not have: jumps that are taken, and meeting points.
+fn overhead(blocks: &Blocks, trace: &Trace, limits: &Limits) -> u32 {
+    use crate::trace::Step;
+    let mut cycles = 0;
+    let mut last: Option<u32> = None;
+    for step in &trace.steps {
+        let place = match *step {
+            Step::Run(place) => place,
+            Step::Exit(e) => e.place,
+        };
+        if last.is_some_and(|l| l + 1 != place) {
+            cycles += limits.branch;
+        }
+        if let Some(i) = blocks.inst(place)
+            && i.op.row().fields.contains(&isa::field::Field::Bar4)
+        {
+            cycles += 2;
+        }
+        last = Some(place);
+    }
+    cycles
+}

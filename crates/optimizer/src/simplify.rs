@@ -1,0 +1,137 @@
+//! Removes what is computed twice, and what nobody needs.
+
+use crate::graph::{FRESH, Graph, Kind, Node, Slot, V};
+use crate::memory::{self, Touch};
+use crate::order::uregs_written;
+use isa::field::Field;
+use isa::{Inst, Op, Operand, Pred, PredUse, Reg};
+use std::collections::{BTreeMap, HashMap};
+
+/// Whether a node only makes values from values.
+pub fn is_pure(graph: &Graph, node: &Node) -> bool {
+    node.kind == Kind::Plain
+        && memory::touch(graph, node) == Touch::Nothing
+        && uregs_written(node).next().is_none()
+}
+
+/// What a node computes, registers left out.
+pub fn key(node: &Node) -> (Inst, Vec<Vec<V>>) {
+    let mut inst = node.inst;
+    inst.dst = if node.dst.is_empty() { Reg::RZ } else { Reg(0) };
+    for k in 0..2 {
+        inst.pd[k] = if node.pd[k].is_some() { Pred(0) } else { Pred::PT };
+    }
+    for s in &mut inst.src {
+        if let Operand::Reg(r) = s.operand
+            && !r.is_zero()
+        {
+            s.operand = Operand::Reg(Reg(0));
+        }
+    }
+    if !inst.e.is_zero() {
+        inst.e = Reg(0);
+    }
+    let plain = |p: &mut PredUse| {
+        if p.pred != Pred::PT {
+            p.pred = Pred(0);
+        }
+    };
+    inst.ps.iter_mut().for_each(plain);
+    plain(&mut inst.guard);
+    (inst, node.reads.iter().map(|r| r.1.clone()).collect())
+}
+
+/// Removes nodes that compute or load what is there already; how many. `apart` says which stores are known not to touch what a load
+/// reads: places of store and load.
+pub fn number(graph: &mut Graph, apart: &dyn Fn(u32, u32) -> bool) -> usize {
+    let grouped = graph.grouped();
+    let mut seen: HashMap<(Inst, Vec<Vec<V>>), usize> = HashMap::new();
+    let mut by: BTreeMap<V, V> = BTreeMap::new();
+    let mut loads: Vec<((Inst, Vec<Vec<V>>), usize)> = Vec::new();
+    let mut removed = 0;
+    for n in 0..graph.nodes.len() {
+        let node = &mut graph.nodes[n];
+        if node.is_dead {
+            continue;
+        }
+        let last = |v: V| by.get(&v).copied().unwrap_or(v);
+        node.reads.iter_mut().for_each(|(_, g)| g.iter_mut().for_each(|v| *v = last(*v)));
+        let node = &graph.nodes[n];
+        let touch = memory::touch(graph, node);
+        // A store, or anything like one, makes loads stale.
+        let touches: Vec<Touch> = loads.iter().map(|l| memory::touch(graph, &graph.nodes[l.1])).collect();
+        let place = node.place;
+        let mut k = 0;
+        loads.retain(|l| {
+            k += 1;
+            let is_plain = matches!(&touch, Touch::Store(a) if a.is_plain);
+            !memory::conflict(&touch, &touches[k - 1])
+                || matches!(touch, Touch::Load(_))
+                || (is_plain && apart(place, graph.nodes[l.1].place))
+        });
+        let free = node.tied.is_empty() && !node.writes().any(|v| grouped[v]);
+        if !free || node.kind != Kind::Plain || node.writes().next().is_none() {
+            continue;
+        }
+        let key = key(node);
+        let old = match touch {
+            Touch::Nothing if is_pure(graph, node) => *seen.entry(key).or_insert(n),
+            Touch::Load(_) | Touch::ReadOnly => match loads.iter().find(|l| l.0 == key) {
+                Some(l) => l.1,
+                None => {
+                    loads.push((key, n));
+                    n
+                }
+            },
+            _ => n,
+        };
+        if old != n {
+            let pairs: Vec<(V, V)> = graph.nodes[n].writes().zip(graph.nodes[old].writes()).collect();
+            by.extend(pairs);
+            graph.nodes[n].is_dead = true;
+            removed += 1;
+        }
+    }
+    graph.replace(&by);
+    removed
+}
+
+/// Removes nodes that make nothing anyone needs.
+pub fn sweep(graph: &mut Graph) {
+    let mut uses = vec![0u32; graph.values.len()];
+    let is_known = |graph: &Graph, v: V| graph.values[v].known.is_some();
+    for n in graph.nodes.iter().filter(|n| !n.is_dead) {
+        n.values().chain(n.tied.iter().map(|t| t.0)).for_each(|v| uses[v] += 1);
+        n.state.iter().filter(|s| !is_known(graph, s.1)).for_each(|s| uses[s.1] += 1);
+    }
+    for n in (0..graph.nodes.len()).rev() {
+        let node = &graph.nodes[n];
+        if node.is_dead
+            || node.writes().next().is_none()
+            || !is_pure(graph, node)
+            || node.writes().any(|v| uses[v] > 0)
+        {
+            continue;
+        }
+        let needs: Vec<V> = node.values().chain(node.tied.iter().map(|t| t.0)).collect();
+        needs.into_iter().for_each(|v| uses[v] -= 1);
+        graph.nodes[n].is_dead = true;
+    }
+}
+
+/// A predicate that holds where any of up to three holds.
+pub fn either(graph: &mut Graph, place: u32, first: (V, bool), more: &[(V, bool)]) -> (Node, V) {
+    let mut inst = Inst::new(Op::Plop3).with_num(Field::Lut, 0xfe);
+    inst.pd[0] = Pred(0);
+    inst.ps = [PredUse::FALSE; 3];
+    let mut reads = Vec::new();
+    for (k, &(v, neg)) in std::iter::once(&first).chain(more).enumerate() {
+        inst.ps[k] = PredUse { pred: Pred(0), neg };
+        reads.push((Slot::Pred(k), vec![v]));
+    }
+    let mut node = Node::new(inst.canonical(), place, Kind::Plain);
+    node.reads = reads;
+    let v = graph.fresh(FRESH);
+    node.pd[0] = Some(v);
+    (node, v)
+}

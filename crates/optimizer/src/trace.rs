@@ -1,0 +1,296 @@
+//! Traces: the ways that warps take most often through a block, as straight lines.
+//!
+//! A trace begins at a head, follows the likely way of every branch and has an exit where the other way would be taken. Loops with many
+//! turns become traces of their own, a few turns long, that jump back to their head; loops with few turns are part of the trace that
+//! comes upon them. Everything that is not on a trace is copied as it is; it comes back to a trace where it reaches a head at which
+//! warps are whole.
+
+use crate::blocks::{Block, Blocks, is_barrier};
+use crate::profile::Profile;
+use crate::version::Kind;
+use crate::whole;
+use isa::field::Field;
+use isa::{Op, PredUse};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A branch is followed where it goes the other way at most once in so many executions.
+const BIAS: u64 = 8;
+/// Instructions of a loop that is unrolled with all of its turns, together, and turns of such a loop.
+const WHOLE_LOOP: usize = 256;
+const FEW_TURNS: u64 = 8;
+/// Instructions that a longer loop is unrolled to, and turns at most.
+const LONG_LOOP: usize = 256;
+const TURNS: usize = 4;
+/// Instructions of a trace.
+const LONGEST: usize = 640;
+/// Traces of a block.
+const TRACES: usize = 24;
+
+/// A part of a trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    Run(u32),
+    Exit(Exit),
+}
+
+/// Where a trace can be left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Exit {
+    /// The branch, or the exit of single threads.
+    pub place: u32,
+    /// Taken when this holds, in any lane where `vote`.
+    pub when: PredUse,
+    pub vote: bool,
+    /// The place of the original where things go on.
+    pub to: u32,
+    /// What the branch is thought to do.
+    pub taken: bool,
+    /// Goes on in a copy of the original even where a trace begins.
+    pub beside: bool,
+}
+
+/// How a trace ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// At an instruction that ends the block: a barrier or the end of the threads.
+    Last(u32),
+    /// With a jump.
+    Jump(u32),
+    /// With a jump back where the exit is not taken.
+    Loop { head: u32, exit: Exit },
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Trace {
+    pub head: u32,
+    pub steps: Vec<Step>,
+    pub end: End,
+    /// Whether warps are whole here however they came.
+    pub is_open: bool,
+    /// Executions in a thousand entries of the block, and turns of a loop in one execution.
+    pub weight: u64,
+    pub turns: u64,
+}
+
+struct Tracer<'a> {
+    blocks: &'a Blocks,
+    block: &'a Block,
+    profile: &'a Profile,
+    whole: Vec<bool>,
+    /// Branches that jump back, by where they jump to.
+    latches: BTreeMap<u32, Vec<u32>>,
+    /// Branches whose assumption failed too often.
+    spoilt: &'a BTreeSet<Kind>,
+}
+
+/// The traces of a block, that of its entry first. `spoilt` are ways of branches that are not to be assumed.
+pub fn traces(blocks: &Blocks, block: &Block, profile: &Profile, spoilt: &BTreeSet<Kind>) -> Vec<Trace> {
+    let mut latches: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for &place in &block.places {
+        if let Some(i) = blocks.inst(place)
+            && i.op == Op::Bra
+            && let Some(to) = i.target()
+            && to <= place
+            && block.holds(to)
+        {
+            latches.entry(to).or_default().push(place);
+        }
+    }
+    let whole = whole::places(blocks, block);
+    let tracer = Tracer { blocks, block, profile, whole, latches, spoilt };
+    let mut found: Vec<Trace> = Vec::new();
+    let mut work = vec![(block.entry, true)];
+    while let Some((head, is_hot)) = work.pop() {
+        let is_open = tracer.is_whole(head);
+        if found.iter().any(|t| t.head == head) || !(is_hot || is_open) || found.len() == TRACES {
+            continue;
+        }
+        let (trace, more) = tracer.follow(head, is_open);
+        work.extend(more.into_iter().rev());
+        found.push(trace);
+    }
+    found
+}
+
+impl Tracer<'_> {
+    fn is_whole(&self, place: u32) -> bool {
+        self.block.places.binary_search(&place).is_ok_and(|n| self.whole[n])
+    }
+
+    /// Executions of a branch, and those in which lanes jumped.
+    fn jumps(&self, place: u32) -> (u64, u64) {
+        let b = self.profile.branches.get(&place).copied().unwrap_or_default();
+        (b.executions, b.taken + b.diverged)
+    }
+
+    /// Turns of a loop with one latch, and whether it is always as many.
+    fn turns(&self, head: u32) -> Option<(u64, bool)> {
+        let [latch] = self.latches.get(&head)?[..] else { return None };
+        let i = self.blocks.inst(latch)?;
+        if i.guard == PredUse::TRUE {
+            return None;
+        }
+        let (all, back) = self.jumps(latch);
+        let left = all.checked_sub(back).filter(|&n| n > 0)?;
+        Some((all / left, all % left == 0))
+    }
+
+    /// Follows the likely way from a head. Also gives further heads, and whether warps come there whole.
+    fn follow(&self, head: u32, is_open: bool) -> (Trace, Vec<(u32, bool)>) {
+        let once = self.walk(head, 1, false);
+        let mut result = once;
+        if let End::Loop { .. } = result.0.end {
+            let size = result.0.steps.len().max(1);
+            let (turns, exact) = self.turns(head).unwrap_or((1 << 10, false));
+            let all = exact && turns <= FEW_TURNS && turns as usize * size <= WHOLE_LOOP;
+            let copies = if all {
+                turns as usize
+            } else {
+                (LONG_LOOP / size).clamp(1, TURNS).min((turns / 2).max(1) as usize)
+            };
+            if copies > 1 {
+                result = self.walk(head, copies, all);
+            }
+            result.0.turns = copies as u64;
+            let executed = self.executions(head);
+            result.0.weight = executed * 1000 / self.profile.entries.max(1) / copies as u64;
+        } else {
+            result.0.weight = self.executions(head) * 1000 / self.profile.entries.max(1);
+        }
+        result.0.is_open = is_open;
+        result
+    }
+
+    /// How often a place was executed: as often as the first branch behind it.
+    fn executions(&self, mut place: u32) -> u64 {
+        if place == self.block.entry && !self.latches.contains_key(&place) {
+            return self.profile.entries;
+        }
+        for _ in 0..LONGEST {
+            let Some(i) = self.blocks.inst(place) else { break };
+            match i.op {
+                Op::Bra | Op::Exit if i.guard != PredUse::TRUE => return self.jumps(place).0,
+                Op::Bra => place = i.target().unwrap_or(place + 1),
+                _ if self.blocks.leaves(i) || i.op == Op::Exit => break,
+                _ => place += 1,
+            }
+        }
+        self.profile.entries
+    }
+
+    /// Follows the likely way through so many turns of a loop at the head; `out` says that it is left then.
+    fn walk(&self, head: u32, copies: usize, out: bool) -> (Trace, Vec<(u32, bool)>) {
+        let mut steps = Vec::new();
+        let mut more = Vec::new();
+        let mut place = head;
+        let mut turn = 1;
+        // Turns that are left of loops inside.
+        let mut left: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut started = false;
+        let end = loop {
+            let Some(inst) = self.blocks.inst(place).filter(|_| self.block.holds(place)) else {
+                break End::Jump(place);
+            };
+            if started && place == head {
+                if turn == copies {
+                    break End::Jump(head);
+                }
+                turn += 1;
+            } else if place != head && self.latches.contains_key(&place) && !left.contains_key(&place) {
+                // A loop begins: all of its turns, or a trace of its own.
+                match self.turns(place) {
+                    Some((turns, true))
+                        if turns <= FEW_TURNS
+                            && self.size(place).saturating_mul(turns as usize) <= WHOLE_LOOP =>
+                    {
+                        left.insert(place, turns);
+                    }
+                    _ => {
+                        more.push((place, true));
+                        break End::Jump(place);
+                    }
+                }
+            }
+            started = true;
+            if steps.len() >= LONGEST {
+                more.push((place, true));
+                break End::Jump(place);
+            }
+            if is_barrier(inst) || (inst.op == Op::Exit && inst.guard == PredUse::TRUE) {
+                break End::Last(place);
+            }
+            let stays = [Op::BmovB, Op::BmovR, Op::Yield, Op::Bpt, Op::Syscall, Op::Call, Op::Nanosleep];
+            if self.blocks.leaves(inst) || stays.contains(&inst.op) {
+                break End::Jump(place);
+            }
+            if !matches!(inst.op, Op::Bra | Op::Exit) {
+                steps.push(Step::Run(place));
+                place += 1;
+                continue;
+            }
+            let to = inst.target().unwrap_or(place);
+            if inst.guard == PredUse::TRUE {
+                place = to;
+                continue;
+            }
+            let is_latch = inst.op == Op::Bra && to <= place && self.latches.contains_key(&to);
+            let way = match () {
+                () if is_latch && to == head => Some(!out || turn < copies),
+                () if is_latch && left.contains_key(&to) => {
+                    let n = left.get_mut(&to).map_or(0, |n| {
+                        *n = n.saturating_sub(1);
+                        *n
+                    });
+                    if n == 0 {
+                        left.remove(&to);
+                    }
+                    Some(n > 0)
+                }
+                () => self.likely(place),
+            };
+            let uniform = inst.op == Op::Bra && inst.flag(Field::Uniform);
+            let Some(taken) = way.filter(|&taken| !self.spoilt.contains(&Kind::Branch { place, taken }))
+            else {
+                // Both ways are taken; warps come there whole if they part nowhere.
+                more.extend([place + 1, to].map(|p| (p, uniform)));
+                break End::Jump(place);
+            };
+            if inst.op == Op::Exit && taken {
+                break End::Jump(place);
+            }
+            // Lanes that may part do so in the copy of the branch.
+            let exit_to = match (uniform, taken) {
+                (false, _) => place,
+                (true, true) => place + 1,
+                (true, false) => to,
+            };
+            let when = if taken { inst.guard.negated() } else { inst.guard };
+            let exit = Exit { place, when, vote: !uniform, to: exit_to, taken, beside: false };
+            if is_latch && to == head && taken && turn == copies {
+                more.push((place + 1, uniform));
+                break End::Loop { head, exit };
+            }
+            if is_latch && !taken && uniform {
+                more.push((to, true));
+            }
+            steps.push(Step::Exit(exit));
+            place = if taken { to } else { place + 1 };
+        };
+        (Trace { head, steps, end, is_open: false, weight: 0, turns: 1 }, more)
+    }
+
+    /// Instructions of the likely way through a loop, once.
+    fn size(&self, head: u32) -> usize {
+        let (trace, _) = self.walk(head, 1, false);
+        if matches!(trace.end, End::Loop { .. }) { trace.steps.len() } else { usize::MAX }
+    }
+
+    /// The way that a branch nearly always goes.
+    fn likely(&self, place: u32) -> Option<bool> {
+        let b = self.profile.branches.get(&place).filter(|b| b.executions > 0)?;
+        if (b.executions - b.taken) * BIAS <= b.executions {
+            return Some(true);
+        }
+        ((b.executions - b.not_taken) * BIAS <= b.executions).then_some(false)
+    }
+}

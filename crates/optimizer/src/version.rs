@@ -1,0 +1,135 @@
+//! An optimized block: its code, where each instruction came from, and what it assumes.
+
+use crate::profile::Where;
+use crate::sites::Site;
+use isa::Inst;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What optimized code takes for granted, and checks.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Kind {
+    /// A value is this in all lanes.
+    Equal(Where, u32),
+    /// No lane jumps at the branch (`taken` false), or all do.
+    Branch { place: u32, taken: bool },
+    /// What the store writes, the load does not read.
+    Apart { store: u32, load: u32 },
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Kind::Equal(Where::Register(r), x) => write!(f, "R{r} is {x:#x}"),
+            Kind::Equal(Where::Constant(bank, at), x) => write!(f, "c[{bank:#x}][{at:#x}] is {x:#x}"),
+            Kind::Equal(Where::Loaded(place), x) => write!(f, "what {place:#x} loads is {x:#x}"),
+            Kind::Branch { place, taken: true } => write!(f, "all lanes jump at {place:#x}"),
+            Kind::Branch { place, taken: false } => write!(f, "no lane jumps at {place:#x}"),
+            Kind::Apart { store, load } => write!(f, "{load:#x} reads nothing that {store:#x} wrote"),
+        }
+    }
+}
+
+/// An assumption and where it is checked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Assumption {
+    pub kind: Kind,
+    /// Index in [`Version::code`] of the branch that leaves for the original code when it does not hold. One branch may stand for
+    /// several assumptions.
+    pub check: u32,
+}
+
+/// What a version is made from.
+#[derive(Clone, Copy, Debug)]
+pub enum Source<'a> {
+    Original,
+    /// The original, without those assumptions of the last version that failed too often.
+    Last(&'a Version),
+}
+
+/// What a version may use, and what things cost in the machine that will run it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Limits {
+    /// Registers a thread may use.
+    pub registers: u32,
+    pub code_bytes: u32,
+    /// An assumption may fail once in so many checks.
+    pub failures_one_in: u64,
+    /// Cycles until a load from shared memory can be used.
+    pub shared: u32,
+    /// The same for one that misses the first-level cache.
+    pub global: u32,
+    /// Cycles from a comparison to a branch or guard that depends on it.
+    pub guard: u32,
+    /// Cycles that a taken branch costs a warp.
+    pub branch: u32,
+    /// Cycles until a vote can be used.
+    pub vote: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            registers: 32,
+            code_bytes: 8 << 10,
+            failures_one_in: 64,
+            shared: 23,
+            global: 300,
+            guard: 13,
+            branch: 12,
+            vote: 12,
+        }
+    }
+}
+
+/// A place in the code of a version that names another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Link {
+    /// An index in the version's code.
+    Inside(u32),
+    /// A place in the original code.
+    Original(u32),
+}
+
+/// An optimized block.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Version {
+    /// The block that it stands for.
+    pub block: u32,
+    /// Its instructions; branches and convergence points name the places of [`Version::links`], see [`Version::place`].
+    pub code: Vec<Inst>,
+    /// The instruction of the original from which each one comes. A BAR whose origin is a barrier is that barrier: behind it comes
+    /// the block that this one opens, and a jump there stands behind the BAR for whoever does not retarget it.
+    pub origin: Vec<u32>,
+    /// Where branches and convergence points go: index of the instruction, place.
+    pub links: Vec<(u32, Link)>,
+    /// What to record in it: index of the instruction, and the site with its place in the original.
+    pub sites: Vec<(u32, Site)>,
+    /// Index of the instruction at which it is entered.
+    pub entry: u32,
+    /// Registers a thread needs.
+    pub registers: u32,
+    pub assumptions: Vec<Assumption>,
+    /// Cycles that an execution of the block by one warp is thought to be shorter.
+    pub gain: u64,
+    /// What making it took, in instructions looked at.
+    pub work: u64,
+    /// How often the block was optimized.
+    pub level: u32,
+}
+
+impl Version {
+    /// The instructions for code that begins at this place.
+    pub fn place(&self, at: u32) -> Vec<Inst> {
+        let mut code = self.code.clone();
+        for &(n, link) in &self.links {
+            if let Some(inst) = code.get_mut(n as usize) {
+                inst.set_target(match link {
+                    Link::Inside(to) => at + to,
+                    Link::Original(to) => to,
+                });
+            }
+        }
+        code
+    }
+}
