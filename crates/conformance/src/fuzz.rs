@@ -1,7 +1,7 @@
 //! The entry functions of the fuzz targets, also run on seeded mutations by a test. None may panic or run without end.
 
 use driver::problem::Source;
-use driver::{Checkpoint, CompileOptions, Device, Dim, LaunchOptions, Module, Session, Timing};
+use driver::{Checkpoint, CompileOptions, Device, Dim, LaunchOptions, Module, Preempting, Session, Timing};
 use machine::front::Front;
 use machine::ports::CtaEnd;
 use machine::{Config, Cycle};
@@ -68,7 +68,11 @@ pub fn checkpoint(bytes: &[u8]) {
             ..LaunchOptions::default()
         };
         // The outcome does not matter, only that there is one.
-        let _ = session.launch(checkpoint.done().finished.len(), &options);
+        if checkpoint.file().has_streams() {
+            let _ = session.run_streams(&options, &Preempting::default());
+        } else {
+            let _ = session.launch(checkpoint.done().finished.len(), &options);
+        }
     }
 }
 

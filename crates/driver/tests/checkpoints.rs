@@ -415,7 +415,7 @@ fn launches_that_run_at_once_are_killed_and_go_on() {
     ];
     let mut reasons = std::collections::BTreeSet::new();
     for (n, (name, config, preempting)) in ways.into_iter().enumerate() {
-        let way = Way { at_once: Some(preempting), threads: 1 + n % 2, ..Way::new(config) };
+        let way = Way { at_once: Some(preempting), threads: 1 + n % 2, every: 5000, ..Way::new(config) };
         let outcome = survives(name, &way, n as u64 + 11, 4);
         let timeline = outcome.timeline.expect("timed");
         assert!(timeline.launches.len() > 4, "{name}: child tasks");
