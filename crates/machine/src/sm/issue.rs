@@ -2,7 +2,8 @@
 
 use super::code::{Class, Kind, Timing};
 use super::constants::numbered;
-use super::core::{Failure, Sm, counters_of};
+use super::core::{Failure, Sm};
+use super::counted::counters_of;
 use super::fetch::Fetched;
 use super::load_store::{self, Issued, LoadStore, Operation, Outcome, Path};
 use super::sub_core::SubCore;

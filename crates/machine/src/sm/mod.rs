@@ -4,6 +4,7 @@ mod choice;
 pub mod code;
 pub mod constants;
 pub mod core;
+mod counted;
 mod ctas;
 pub mod fetch;
 mod incoming;

@@ -2,7 +2,8 @@
 
 use super::code::{Code, NO_CONSTANT, Producer};
 use super::constants::Constants;
-use super::core::{Counted, LINE_INSTRUCTIONS, Sm, counters_of};
+use super::core::{LINE_INSTRUCTIONS, Sm};
+use super::counted::{Counted, counters_of};
 use super::fetch::{Fetch, Fetched};
 use super::sub_core::SubCore;
 use super::waits::FOR_READERS;

@@ -2,7 +2,8 @@
 //! does, for whole warps that nobody watches and no policy holds. All sub-cores have come to the cycle.
 
 use super::code::{Kind, Timing};
-use super::core::{Failure, counters_of};
+use super::core::Failure;
+use super::counted::counters_of;
 use super::fetch::Fetched;
 use super::issue::{Offsets, Way};
 use super::load_store::LoadStore;

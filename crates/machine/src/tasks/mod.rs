@@ -4,6 +4,7 @@
 //! point what the host's driver and the front of the machine have to do with each other: task metadata is read, data that was
 //! copied is put into memory, child tasks are started, places for suspended CTAs are found.
 
+mod groups;
 mod jobs;
 mod kept;
 mod serve;
