@@ -5,6 +5,7 @@ mod check;
 mod compile;
 mod config;
 mod disasm;
+mod exec;
 mod explain;
 mod launching;
 mod profile;
@@ -45,6 +46,8 @@ enum Command {
     Disasm(disasm::Arguments),
     /// Run a launch file under every policy of the warp schedulers and compare them.
     Schedulers(schedulers::Arguments),
+    /// Run a program that uses CUDA, unchanged, on the machine: its libraries and tools are found first.
+    Exec(exec::Arguments),
     /// List, show and compare configurations of the machine.
     Config(config::Arguments),
 }
@@ -71,6 +74,10 @@ impl From<driver::Problem> for End {
 }
 
 fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
+    if exec::ptxas::is_asked(words.first().map(String::as_str)) {
+        return exit(exec::ptxas::run(&words[1..]).map_err(End::from));
+    }
     driver::keep_freed_memory();
     let arguments = Arguments::parse();
     let ended = match arguments.command {
@@ -81,7 +88,13 @@ fn main() -> ExitCode {
         Command::Disasm(arguments) => disasm::run(&arguments),
         Command::Schedulers(arguments) => schedulers::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
+        Command::Exec(arguments) => exec::run(&arguments),
     };
+    exit(ended)
+}
+
+/// Tells what is wrong, and the exit status.
+fn exit(ended: Result<(), End>) -> ExitCode {
     match ended {
         Ok(()) | Err(End::Good) => ExitCode::SUCCESS,
         Err(End::Bad) => ExitCode::from(1),

@@ -9,7 +9,7 @@ const LONG_TABLES: [&str; 3] =
 const MAX_LINES: usize = 800;
 
 /// Which of our crates each may use. A crate that is not named may use all.
-const MAY_USE: [(&str, &[&str]); 11] = [
+const MAY_USE: [(&str, &[&str]); 15] = [
     ("arith", &[]),
     ("isa", &[]),
     ("ir", &[]),
@@ -21,6 +21,10 @@ const MAY_USE: [(&str, &[&str]); 11] = [
     ("machine", &["isa", "optimizer", "simt", "trace"]),
     ("driver", &["arith", "compiler", "ir", "isa", "machine", "optimizer", "ptx", "simt", "trace"]),
     ("cuda", &["driver"]),
+    ("cudart", &[]),
+    ("cudart12", &["cudart"]),
+    ("cudart13", &["cudart"]),
+    ("nvjitlink", &["driver"]),
 ];
 /// Crates that are commands: they print.
 const COMMANDS: [&str; 2] = ["cli", "conformance"];

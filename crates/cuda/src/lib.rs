@@ -8,7 +8,10 @@
 //! | [`state`], [`handle`] | devices, settings of the environment; handles and what they stand for |
 //! | [`context`], [`program`], [`memory`] | contexts and their threads; loaded programs; who has which memory |
 //! | [`queue`], [`stream`], [`operation`] | work in the order of streams, and the threads that do it; streams and events; what they can do |
+//! | [`fatbin`] | containers of compilers: which program of several is taken |
 //! | [`pages`] | pages of device memory that several addresses or processes have |
+//! | [`profile`] | profiles of timed launches, as files |
+//! | [`beside`] | the linker that stands beside this library |
 //! | [`log`] | the one place that writes to the terminal |
 //!
 //! # Rules
@@ -17,13 +20,16 @@
 //! panic leaves an entry point.
 
 pub mod api;
+pub mod beside;
 pub mod context;
 pub mod error;
+pub mod fatbin;
 pub mod handle;
 pub mod log;
 pub mod memory;
 pub mod operation;
 pub mod pages;
+pub mod profile;
 pub mod program;
 pub mod queue;
 pub mod state;

@@ -103,7 +103,9 @@ impl Kernel {
         let gpu = &context.gpu;
         let print = |text: &[u8]| gpu.print(text);
         let workspace = if self.is_cooperative { workspace(driver, context)? } else { 0 };
-        let timing = driver.timed.holds(&self.function.name).then(|| Timing::new(&driver.config));
+        let detail = driver.profiles.is_some();
+        let timing =
+            driver.timed.holds(&self.function.name).then(|| Timing { detail, ..Timing::new(&driver.config) });
         let is_timed = timing.is_some();
         let options = LaunchOptions {
             threads: driver.threads,
@@ -116,6 +118,7 @@ impl Kernel {
         let ended = module.launch_packed(&gpu.device, &self.function.name, self.dim, &self.params, &options);
         match ended {
             Ok(stats) => {
+                crate::profile::write(driver, module, &self.function.name, self.dim, &stats);
                 let cycles = match &stats.report {
                     Some(report) => report.cycles,
                     None => ideal_cycles(driver, stats.warp_instructions),

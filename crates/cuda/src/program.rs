@@ -294,6 +294,9 @@ pub fn check(source: &Source) -> Result<(), (Code, String)> {
 
 /// Compiles and links programs to one image.
 pub fn build(sources: &[Source], jit: &Jit) -> Result<Image, (Code, String)> {
+    if sources.is_empty() {
+        return Err((Code::NO_BINARY_FOR_GPU, "there is no program".to_owned()));
+    }
     sources.iter().try_for_each(check_kind)?;
     let refused = |problems: Problems| (Code::INVALID_PTX, problems.to_string());
     driver::compile::link(sources, &jit.options()).map_err(refused)

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `WARPLOOM_CONFIG` | configuration of the devices, by name or file; `h200` where it is not set |
 //! | `WARPLOOM_TIMED` | `1`: launches run on the timed machine; any other text: those whose kernel's name holds it |
+//! | `WARPLOOM_PROFILE` | a folder: every timed launch leaves its profile there |
 //! | `WARPLOOM_DEVICES` | devices that clients see, 1 to 16; 1 where it is not set |
 //! | `WARPLOOM_THREADS` | host threads that a launch may use; all where it is not set |
 //! | `WARPLOOM_LOG` | `off`, `error` (where it is not set), `warn`, `info` or `trace`: what is told on standard error |
@@ -87,6 +88,8 @@ impl Gpu {
 pub struct Driver {
     pub config: Config,
     pub timed: Timed,
+    /// Where profiles of timed launches go.
+    pub profiles: Option<std::path::PathBuf>,
     /// Host threads of a launch.
     pub threads: usize,
     pub gpus: Vec<Arc<Gpu>>,
@@ -160,9 +163,11 @@ fn start() -> Result<Driver, Code> {
         })
     });
     crate::api::misc::at_fork(in_child);
+    crate::beside::load_linker();
     Ok(Driver {
         config,
         timed,
+        profiles: variable("WARPLOOM_PROFILE").map(Into::into),
         threads,
         gpus: gpus.collect(),
         allocations: Allocations::default(),

@@ -1,6 +1,7 @@
 //! From a program's bytes, PTX text or an image, to an image.
 
 use crate::files;
+use crate::nvrtc;
 use crate::problem::{Problem, Problems, Severity, Source};
 pub use compiler::{Note, Phases};
 use isa::Image;
@@ -25,9 +26,14 @@ impl Default for CompileOptions {
     }
 }
 
-/// Reads a program's file.
+/// Reads a program's file; CUDA C++ becomes PTX.
 pub fn read_program(path: &Path) -> Result<Source, Problems> {
-    Ok(Source::new(path.display().to_string(), files::read(path, files::MAX_PROGRAM)?))
+    let bytes = files::read(path, files::MAX_PROGRAM)?;
+    let name = path.display().to_string();
+    if nvrtc::is_source(path) {
+        return Ok(Source::new(format!("PTX of {name}"), nvrtc::compile(path, &bytes)?));
+    }
+    Ok(Source::new(name, bytes))
 }
 
 /// Lowers PTX text to `ir`.

@@ -48,6 +48,7 @@ pub mod launch_file;
 pub mod limits;
 pub mod module;
 pub mod npy;
+pub mod nvrtc;
 pub mod picture;
 pub mod problem;
 pub mod profile;

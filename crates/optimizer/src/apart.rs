@@ -8,7 +8,7 @@ use crate::profile::Profile;
 use crate::simplify;
 use crate::trace::Exit;
 use crate::version::Kind as Assumed;
-use isa::field::{Bool, Cmp, Field, Sign};
+use isa::field::{Bool, Cmp, Field};
 use isa::{Inst, Op, Operand, Pred, PredUse, Reg, Src};
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ pub fn assume(
     let mut open: Vec<(usize, Vec<usize>)> = Vec::new();
     let (mut stores, mut loads) = (BTreeSet::new(), BTreeSet::new());
     let mut gained = 0;
-    for n in 0..graph.nodes.len() {
+    for n in (0..graph.nodes.len()).filter(|&n| !graph.nodes[n].is_dead) {
         match &touches[n] {
             Touch::Fence => open.clear(),
             Touch::Store(s) => {
@@ -102,7 +102,8 @@ pub fn assume(
     // Behind the last of the addresses, before the first of the stores.
     let bases = ranges.iter().map(|r| &r.base).chain(reads.iter().map(|r| &r.1.base)).flatten();
     let at = bases.filter_map(|&v| graph.values[v].node).map(|n| n + 1).max().unwrap_or(0);
-    let first_store = graph.nodes.iter().position(|n| stores.iter().any(|s| s.0 == n.place)).unwrap_or(0);
+    let first_store =
+        graph.nodes.iter().position(|n| !n.is_dead && stores.iter().any(|s| s.0 == n.place)).unwrap_or(0);
     if at > first_store || ranges.len() * reads.len() > 2 * gained {
         return none;
     }
@@ -115,26 +116,23 @@ pub fn assume(
         }
     }
     let Some(hit) = hit else { return none };
-    let exit = Exit { place, when: PredUse::TRUE, vote: true, to: place, taken: false, beside: true };
+    let exit = Exit {
+        place,
+        when: PredUse::TRUE,
+        vote: true,
+        to: place,
+        taken: false,
+        beside: true,
+        is_assumed: true,
+    };
     let mut out = graph.way_out(at, exit, hit, &live(place));
     let (vote, v) = graph.vote(place, (hit, false));
     out.reads[0].1[0] = v;
     let pairs: BTreeSet<(u32, u32)> = stores.iter().flat_map(|s| reads.iter().map(|r| (s.0, r.0))).collect();
     out.checks = pairs.iter().map(|&(store, load)| Assumed::Apart { store, load }).collect();
     nodes.extend([vote, out]);
-    let added = nodes.len();
-    let mut all = std::mem::take(&mut graph.nodes);
-    let rest = all.split_off(at);
-    all.extend(nodes);
-    all.extend(rest);
-    graph.converge.iter_mut().filter(|c| c.0 > at).for_each(|c| c.0 += added);
-    graph.rearrange(all);
+    graph.insert(at, nodes);
     pairs
-}
-
-fn register(v: V, k: usize, neg: bool, inst: &mut Inst, reads: &mut Vec<(Slot, Vec<V>)>) {
-    inst.src[k] = Src { neg, ..Src::reg(Reg(0)) };
-    reads.push((Slot::Source(k), vec![v]));
 }
 
 /// A sum of a value and another or a number, with a carry out or in.
@@ -148,9 +146,9 @@ fn add(
 ) -> (Node, V, Option<V>) {
     let mut inst = Inst::new(Op::Iadd3).canonical();
     let mut reads = Vec::new();
-    register(a, 0, false, &mut inst, &mut reads);
+    simplify::register(a, 0, false, &mut inst, &mut reads);
     match b {
-        Ok(v) => register(v, 1, true, &mut inst, &mut reads),
+        Ok(v) => simplify::register(v, 1, true, &mut inst, &mut reads),
         Err(x) => inst.src[1] = Src::imm(x),
     }
     inst.src[2].operand = Operand::Reg(Reg::RZ);
@@ -170,24 +168,6 @@ fn add(
         node.pd[0] = out;
     }
     (node, v, out)
-}
-
-fn compare(graph: &mut Graph, place: u32, cmp: Cmp, a: V, b: u32, with: Option<(Bool, V)>) -> (Node, V) {
-    let mut inst = Inst::new(Op::Isetp).with(cmp).with(Sign::U32);
-    let mut reads = Vec::new();
-    register(a, 0, false, &mut inst, &mut reads);
-    inst.src[1] = Src::imm(b);
-    inst.pd[0] = Pred(0);
-    if let Some((how, p)) = with {
-        inst = inst.with(how);
-        inst.ps[0] = PredUse::new(Pred(0));
-        reads.push((Slot::Pred(0), vec![p]));
-    }
-    let mut node = Node::new(inst.canonical(), place, Kind::Plain);
-    node.reads = reads;
-    let v = graph.fresh(FRESH);
-    node.pd[0] = Some(v);
-    (node, v)
 }
 
 /// A predicate that holds where a load meets a range of stores, or where `or` holds.
@@ -218,10 +198,10 @@ fn overlap(
         out.push(node);
         high = Some(v);
     }
-    let (node, mut meets) = compare(graph, place, Cmp::Lt, low, span, None);
+    let (node, mut meets) = simplify::compare(graph, place, Cmp::Lt, low, span, None);
     out.push(node);
     if let Some(v) = high {
-        let (node, p) = compare(graph, place, Cmp::Eq, v, 0, Some((Bool::And, meets)));
+        let (node, p) = simplify::compare(graph, place, Cmp::Eq, v, 0, Some((Bool::And, meets)));
         out.push(node);
         meets = p;
     }

@@ -66,6 +66,9 @@ pub fn assign(graph: &Graph, bundles: &Bundles, order: &[usize], registers: u32)
     for &(unit, v) in final_state {
         taken[unit].push((2 * end - 1, 2 * end + 1, v));
     }
+    for &(unit, _) in &graph.nodes[end_node].constants {
+        taken[unit].push((2 * end - 1, 2 * end + 1, usize::MAX));
+    }
     let mut members: BTreeMap<usize, Vec<V>> = BTreeMap::new();
     for v in (0..count).filter(|&v| is_used[v]) {
         members.entry(bundles.of[v]).or_default().push(v);
@@ -96,19 +99,28 @@ pub fn assign(graph: &Graph, bundles: &Bundles, order: &[usize], registers: u32)
         }
     }
     let mut copies = BTreeMap::new();
-    for (n, node) in graph.nodes.iter().enumerate().filter(|(_, n)| !n.is_dead && !n.state.is_empty()) {
+    for (n, node) in graph
+        .nodes
+        .iter()
+        .enumerate()
+        .filter(|(_, n)| !(n.is_dead || n.state.is_empty() && n.constants.is_empty()))
+    {
         let moves: Vec<(usize, From)> = node
             .state
             .iter()
-            .map(|&(to, v)| (to, graph.values[v].known.map_or(From::Unit(unit[v]), From::Known)))
+            .map(|&(to, v)| (to, From::Unit(unit[v])))
             .filter(|&(to, from)| from != From::Unit(to))
+            .chain(node.constants.iter().map(|&(to, x)| (to, From::Known(x))))
             .collect();
         // Units that nobody needs where the copies are made.
         let now = 2 * at[n];
         let busy = |u: usize| taken[u].iter().any(|&(a, b, _)| a <= now + 1 && now <= b + 2);
-        let spare = (0..registers as usize).find(|&u| !busy(u) && node.state.iter().all(|s| s.0 != u));
-        let spare_pred =
-            (PREDICATES..PREDICATES + 7).find(|&u| !busy(u) && node.state.iter().all(|s| s.0 != u));
+        let spare = (0..registers as usize).find(|&u| {
+            !busy(u) && node.state.iter().all(|s| s.0 != u) && node.constants.iter().all(|s| s.0 != u)
+        });
+        let spare_pred = (PREDICATES..PREDICATES + 7).find(|&u| {
+            !busy(u) && node.state.iter().all(|s| s.0 != u) && node.constants.iter().all(|s| s.0 != u)
+        });
         copies.insert(n, parallel(moves, spare, spare_pred)?);
     }
     Some(Assignment { unit, copies })

@@ -6,7 +6,7 @@ use crate::graph::{Graph, Kind, Node, Slot};
 use crate::liveness::{PREDICATES, Set};
 use crate::sites::{Site, Watch};
 use crate::trace::{End, Trace};
-use crate::version::{Assumption, Kind as Assumed, Link, Version};
+use crate::version::{Assumption, Link, Version};
 use isa::field::Field;
 use isa::{Inst, Op, Operand, Pred, PredUse, Reg, Src};
 use std::collections::{BTreeMap, BTreeSet};
@@ -148,10 +148,10 @@ impl Writer<'_> {
             match &node.kind {
                 Kind::Exit(exit) => {
                     let at = self.code.len() as u32;
+                    for &(place, taken) in &node.passed {
+                        self.sites.push((at, Site { place, watch: Watch::Assumed { taken } }));
+                    }
                     for &kind in &node.checks {
-                        if let Assumed::Branch { place, taken } = kind {
-                            self.sites.push((at, Site { place, watch: Watch::Assumed { taken } }));
-                        }
                         let assumption = Assumption { kind, check: at };
                         if !self.assumptions.contains(&assumption) {
                             self.assumptions.push(assumption);

@@ -35,11 +35,10 @@ pub fn gather(graph: &mut Graph, live: &Set) {
     let Some(first) = graph.nodes.iter().zip(&touches).position(|(n, t)| *t && !n.is_dead) else { return };
     let mut needed = Vec::new();
     let mut found: Vec<(usize, Exit, V, bool)> = Vec::new();
-    let mut votes = Vec::new();
     for n in first..graph.nodes.len() {
         let node = &graph.nodes[n];
         let Kind::Exit(exit) = node.kind else { continue };
-        let Some(&(_, ref guard)) = node.reads.iter().find(|r| r.0 == Slot::Guard) else { continue };
+        let Some((_, guard)) = node.reads.iter().find(|r| r.0 == Slot::Guard) else { continue };
         let is_branch = node.checks.iter().all(|c| matches!(c, Assumed::Branch { .. }));
         if node.is_dead || !is_branch || exit.beside {
             continue;
@@ -53,7 +52,6 @@ pub fn gather(graph: &mut Graph, live: &Set) {
         let mut with = needed.clone();
         if origin(graph, v, &grouped, &mut with) {
             needed = with;
-            votes.extend(vote);
             found.push((n, exit, v, neg));
         }
     }
@@ -88,11 +86,10 @@ pub fn gather(graph: &mut Graph, live: &Set) {
     }
     let mut out = graph.way_out(0, exit, guard.0, live);
     out.inst.guard.neg = guard.1;
+    out.passed = found.iter().flat_map(|f| graph.nodes[f.0].passed.clone()).collect();
     out.checks = found.iter().flat_map(|f| graph.nodes[f.0].checks.clone()).collect();
     top.push(out);
-    for n in found.iter().map(|f| f.0).chain(votes) {
-        graph.nodes[n].is_dead = true;
-    }
+    found.iter().for_each(|f| graph.nodes[f.0].is_dead = true);
     let shift = top.len();
     let old = std::mem::take(&mut graph.nodes);
     // Places before which convergence registers are set move along.

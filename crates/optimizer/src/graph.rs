@@ -65,6 +65,12 @@ pub struct Node {
     pub converge: Vec<Inst>,
     /// What a way out checks.
     pub checks: Vec<Assumed>,
+    /// Branches of the original that whoever stays has passed here: their places, and whether they were taken.
+    pub passed: Vec<(u32, bool)>,
+    /// Units that get known words there.
+    pub constants: Vec<(usize, u32)>,
+    /// Part of a check: what it proves is not to be taken for known in it.
+    pub is_check: bool,
     /// Removed: makes nothing, needs nothing.
     pub is_dead: bool,
 }
@@ -82,6 +88,9 @@ impl Node {
             state: Vec::new(),
             converge: Vec::new(),
             checks: Vec::new(),
+            passed: Vec::new(),
+            constants: Vec::new(),
+            is_check: false,
             is_dead: false,
         }
     }
@@ -113,6 +122,8 @@ pub struct Graph {
     pub head: u32,
     /// Where convergence registers are set: before which node, by what.
     pub converge: Vec<(usize, Inst)>,
+    /// Values in whose places others were put.
+    pub replaced: BTreeMap<V, V>,
 }
 
 impl Graph {
@@ -132,19 +143,35 @@ impl Graph {
         }
     }
 
+    /// Puts nodes in before another.
+    pub fn insert(&mut self, at: usize, nodes: Vec<Node>) {
+        let added = nodes.len();
+        let mut all = std::mem::take(&mut self.nodes);
+        let rest = all.split_off(at);
+        all.extend(nodes);
+        all.extend(rest);
+        self.converge.iter_mut().filter(|c| c.0 > at).for_each(|c| c.0 += added);
+        self.rearrange(all);
+    }
+
+    /// The value that stands for another now.
+    pub fn last(&self, mut v: V) -> V {
+        while let Some(&next) = self.replaced.get(&v) {
+            v = next;
+        }
+        v
+    }
+
     /// Puts one value in the place of others, wherever they are read.
     pub fn replace(&mut self, by: &BTreeMap<V, V>) {
-        let last = |mut v: V| {
-            while let Some(&next) = by.get(&v) {
-                v = next;
-            }
-            v
-        };
-        for node in &mut self.nodes {
-            node.reads.iter_mut().for_each(|(_, g)| g.iter_mut().for_each(|v| *v = last(*v)));
-            node.tied.iter_mut().for_each(|t| t.0 = last(t.0));
-            node.state.iter_mut().for_each(|s| s.1 = last(s.1));
+        self.replaced.extend(by);
+        let mut nodes = std::mem::take(&mut self.nodes);
+        for node in &mut nodes {
+            node.reads.iter_mut().for_each(|(_, g)| g.iter_mut().for_each(|v| *v = self.last(*v)));
+            node.tied.iter_mut().for_each(|t| t.0 = self.last(t.0));
+            node.state.iter_mut().for_each(|s| s.1 = self.last(s.1));
         }
+        self.nodes = nodes;
     }
 
     /// Values that keep their distance to others, or follow others in their register.
@@ -173,12 +200,12 @@ impl Graph {
                 now.insert(self.values[v].home, v);
             }
         }
+        now.values_mut().for_each(|v| *v = self.last(*v));
         let converge = self.converge.iter().filter(|c| c.0 <= at);
         (now, converge.map(|(_, i)| (i.field(Field::Bar4), *i)).collect())
     }
 
-    /// A way out before a node, for those whose predicate holds, to a place where the original goes on from there. Only before other
-    /// values were put in the place of the trace's own.
+    /// A way out before a node, for those whose predicate holds, to a place where the original goes on from there.
     pub fn way_out(&mut self, at: usize, exit: Exit, when: V, live: &Set) -> Node {
         let (now, converge) = self.state_before(at);
         let mut branch = Inst::new(Op::Bra).with_flag(Field::Uniform, true);
@@ -241,6 +268,7 @@ pub fn build(blocks: &Blocks, trace: &Trace, live: &[Set]) -> Option<Graph> {
         end: trace.end,
         head: trace.head,
         converge: Vec::new(),
+        replaced: BTreeMap::new(),
     };
     let mut b = Builder { graph, now: BTreeMap::new(), converge: BTreeMap::new(), live, start: blocks.start };
     for step in &trace.steps {
@@ -399,7 +427,10 @@ impl Builder<'_> {
             self.graph.nodes.push(node);
         }
         if let Some(n) = self.graph.nodes.last_mut() {
-            n.checks.push(Assumed::Branch { place: exit.place, taken: exit.taken });
+            n.passed.push((exit.place, exit.taken));
+            if exit.is_assumed {
+                n.checks.push(Assumed::Branch { place: exit.place, taken: exit.taken });
+            }
         }
         self.leave(&live);
     }

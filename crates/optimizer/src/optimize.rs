@@ -1,20 +1,26 @@
 //! From a block and its profile to a version of it.
 
 use crate::assign;
-use crate::blocks::Blocks;
+use crate::blocks::{Block, Blocks};
 use crate::emit::{self, Ready};
+use crate::evaluate::Evaluator;
 use crate::graph::{self, Graph};
 use crate::liveness::{self, Set};
 use crate::order::{self, Bundles, Dependences};
 use crate::profile::Profile;
+use crate::stable::Stable;
 use crate::trace::{self, Trace};
 use crate::version::{Kind, Limits, Source, Version};
 use crate::whole;
-use crate::{apart, gather, simplify};
+use crate::{apart, fold, gather, simplify, specialise};
 use std::collections::BTreeSet;
 
 /// Registers held back from the scheduler, from one try to the next: pairs and quads leave gaps.
 const HELD_BACK: [i32; 6] = [1, 3, 6, 10, 14, 20];
+/// Predicates for the scheduler: one stays for what copies may need.
+const PREDICATES: i32 = isa::Pred::COUNT as i32 - 1;
+/// Turns that loops are unrolled to, fewer where the code gets too long.
+const TURNS: [usize; 3] = [4, 2, 1];
 /// Cycles in a hundred that a version must save to be worth having.
 const WORTH: u64 = 3;
 
@@ -34,33 +40,116 @@ pub fn optimize(
         return None;
     }
     let spoilt = spoilt(profile, source, limits);
-    let live = liveness::of_function(blocks);
-    let whole = whole::places(blocks, b);
-    let traces = trace::traces(blocks, b, profile, &spoilt);
-    let (mut before, mut after, mut work) = (0u64, 0u64, 0u64);
-    let mut ready = Vec::new();
-    for t in &traces {
-        let (r, cost) = prepare(blocks, t, profile, &spoilt, &live, limits)?;
-        before += t.weight * u64::from(cost.before);
-        after += t.weight * u64::from(cost.after);
-        work += r.graph.nodes.len() as u64;
-        ready.push(r);
-    }
-    let mut version = emit::emit(blocks, b, &whole, &live, &ready)?;
-    let gain = before.checked_sub(after)?;
-    if gain * 100 < before * WORTH
-        || version.code.len() * 16 > limits.code_bytes as usize
-        || version.registers > limits.registers.max(blocks.registers)
-    {
-        return None;
-    }
-    version.gain = gain / 1000;
-    version.work = work + version.code.len() as u64;
+    let context = Context {
+        blocks,
+        block: b,
+        profile,
+        limits,
+        live: liveness::of_function(blocks),
+        whole: whole::places(blocks, b),
+        stable: Stable::new(blocks, b),
+        spoilt,
+    };
+    let mut evaluator = Evaluator::new()?;
+    let fits = |v: &Version| v.code.len() * 16 <= limits.code_bytes as usize;
+    let mut version = TURNS.iter().find_map(|&turns| context.attempt(turns, &mut evaluator).filter(fits))?;
     version.level = match source {
         Source::Original => 1,
         Source::Last(v) => v.level + 1,
     };
     Some(version)
+}
+
+/// Everything that versions of a block are made from.
+struct Context<'a> {
+    blocks: &'a Blocks,
+    block: &'a Block,
+    profile: &'a Profile,
+    limits: &'a Limits,
+    live: Vec<Set>,
+    whole: Vec<bool>,
+    stable: Stable,
+    spoilt: BTreeSet<Kind>,
+}
+
+impl Context<'_> {
+    /// A version with loops unrolled to so many turns at most.
+    fn attempt(&self, turns: usize, evaluator: &mut Evaluator) -> Option<Version> {
+        let one_in = self.limits.failures_one_in;
+        let traces =
+            trace::traces(self.blocks, self.block, self.profile, &self.stable, &self.spoilt, one_in, turns);
+        let (mut before, mut after, mut work) = (0u64, 0u64, 0u64);
+        let mut ready = Vec::new();
+        for t in &traces {
+            let (r, cost) = self.prepare(t, evaluator)?;
+            before += t.weight * u64::from(cost.before);
+            after += t.weight * u64::from(cost.after);
+            work += r.graph.nodes.len() as u64;
+            ready.push(r);
+        }
+        let mut version = emit::emit(self.blocks, self.block, &self.whole, &self.live, &ready)?;
+        let gain = before.checked_sub(after)?;
+        let registers = self.limits.registers.max(self.blocks.registers);
+        if gain * 100 < before * WORTH || version.registers > registers {
+            return None;
+        }
+        version.gain = gain / 1000;
+        version.work = work + version.code.len() as u64;
+        Some(version)
+    }
+
+    fn live_at(&self, place: u32) -> Set {
+        self.live.get((place - self.blocks.start) as usize).copied().unwrap_or_default()
+    }
+
+    /// Orders a trace and gives it registers.
+    fn prepare<'a>(&self, trace: &'a Trace, evaluator: &mut Evaluator) -> Option<(Ready<'a>, Cost)> {
+        let Context { blocks, limits, profile, .. } = *self;
+        let live_at = |place: u32| self.live_at(place);
+        let mut graph = graph::build(blocks, trace, &self.live)?;
+        let before = as_it_stands(blocks, trace, &graph, limits);
+        let is_entry = trace.head == self.block.entry;
+        let known = specialise::specialise(
+            &graph,
+            is_entry,
+            &self.stable,
+            profile,
+            &self.spoilt,
+            limits,
+            &live_at,
+            evaluator,
+        );
+        graph = known.unwrap_or(graph);
+        let pairs = apart::assume(&mut graph, profile, &self.spoilt, &live_at);
+        simplify::number(&mut graph, &|store, load| pairs.contains(&(store, load)));
+        gather::gather(&mut graph, &live_at(trace.head));
+        simplify::sweep(&mut graph);
+        fold::settle(&mut graph);
+        let bundles = Bundles::new(&graph);
+        let d = Dependences::new(&graph, &bundles, blocks, limits);
+        let source: Vec<usize> = (0..graph.nodes.len()).filter(|&n| !graph.nodes[n].is_dead).collect();
+        let count = source.len();
+        let mut best: Option<(u32, Vec<usize>, assign::Assignment)> = None;
+        let mut consider = |order: Vec<usize>, graph: &Graph| {
+            debug_assert_eq!(order.len(), count, "something waits for what never comes");
+            if order.len() != count {
+                return;
+            }
+            let Some(a) = assign::assign(graph, &bundles, &order, limits.registers) else { return };
+            let end = graph.nodes.len() - 1;
+            let moves = a.copies.get(&end).map_or(0, Vec::len) as u32;
+            let cost = order::cycles(graph, &d, &order) + moves;
+            if best.as_ref().is_none_or(|b| cost < b.0) {
+                best = Some((cost, order, a));
+            }
+        };
+        for held_back in HELD_BACK {
+            consider(order::schedule(&graph, &d, limits.registers as i32 - held_back, PREDICATES), &graph);
+        }
+        consider(source, &graph);
+        let (after, order, assignment) = best?;
+        Some((Ready { trace, graph, order, assignment }, Cost { before, after }))
+    }
 }
 
 /// Assumptions of the last version that failed too often.
@@ -81,46 +170,6 @@ fn spoilt(profile: &Profile, source: Source, limits: &Limits) -> BTreeSet<Kind> 
 struct Cost {
     before: u32,
     after: u32,
-}
-
-/// Orders a trace and gives it registers.
-fn prepare<'a>(
-    blocks: &Blocks,
-    trace: &'a Trace,
-    profile: &Profile,
-    spoilt: &BTreeSet<Kind>,
-    live: &[Set],
-    limits: &Limits,
-) -> Option<(Ready<'a>, Cost)> {
-    let mut graph = graph::build(blocks, trace, live)?;
-    let before = as_it_stands(blocks, trace, &graph, limits);
-    let live_at = |place: u32| live.get((place - blocks.start) as usize).copied().unwrap_or_default();
-    let pairs = apart::assume(&mut graph, profile, spoilt, &live_at);
-    simplify::number(&mut graph, &|store, load| pairs.contains(&(store, load)));
-    let at_head = live.get((trace.head - blocks.start) as usize)?;
-    gather::gather(&mut graph, at_head);
-    simplify::sweep(&mut graph);
-    let bundles = Bundles::new(&graph);
-    let d = Dependences::new(&graph, &bundles, blocks, limits);
-    let source: Vec<usize> = (0..graph.nodes.len()).filter(|&n| !graph.nodes[n].is_dead).collect();
-    let mut best: Option<(u32, Vec<usize>, assign::Assignment)> = None;
-    let mut consider = |order: Vec<usize>, graph: &Graph| {
-        let Some(a) = assign::assign(graph, &bundles, &order, limits.registers) else { return false };
-        let end = graph.nodes.len() - 1;
-        let moves = a.copies.get(&end).map_or(0, Vec::len) as u32;
-        let cost = order::cycles(graph, &d, &order) + moves;
-        if best.as_ref().is_none_or(|b| cost < b.0) {
-            best = Some((cost, order, a));
-        }
-        true
-    };
-    for held_back in HELD_BACK {
-        let order = order::schedule(&graph, &d, limits.registers as i32 - held_back, 6);
-        consider(order, &graph);
-    }
-    consider(source, &graph);
-    let (after, order, assignment) = best?;
-    Some((Ready { trace, graph, order, assignment }, Cost { before, after }))
 }
 
 /// Cycles that the original takes on the trace's way.

@@ -3,8 +3,8 @@
 use crate::graph::{FRESH, Graph, Kind, Node, Slot, V};
 use crate::memory::{self, Touch};
 use crate::order::uregs_written;
-use isa::field::Field;
-use isa::{Inst, Op, Operand, Pred, PredUse, Reg};
+use isa::field::{Bool, Cmp, Field, Sign};
+use isa::{Inst, Op, Operand, Pred, PredUse, Reg, Src};
 use std::collections::{BTreeMap, HashMap};
 
 /// Whether a node only makes values from values.
@@ -128,6 +128,31 @@ pub fn either(graph: &mut Graph, place: u32, first: (V, bool), more: &[(V, bool)
     for (k, &(v, neg)) in std::iter::once(&first).chain(more).enumerate() {
         inst.ps[k] = PredUse { pred: Pred(0), neg };
         reads.push((Slot::Pred(k), vec![v]));
+    }
+    let mut node = Node::new(inst.canonical(), place, Kind::Plain);
+    node.reads = reads;
+    let v = graph.fresh(FRESH);
+    node.pd[0] = Some(v);
+    (node, v)
+}
+
+/// Makes a value the operand of a new instruction.
+pub fn register(v: V, k: usize, neg: bool, inst: &mut Inst, reads: &mut Vec<(Slot, Vec<V>)>) {
+    inst.src[k] = Src { neg, ..Src::reg(Reg(0)) };
+    reads.push((Slot::Source(k), vec![v]));
+}
+
+/// A comparison of a value with a number, joined with a predicate.
+pub fn compare(graph: &mut Graph, place: u32, cmp: Cmp, a: V, b: u32, with: Option<(Bool, V)>) -> (Node, V) {
+    let mut inst = Inst::new(Op::Isetp).with(cmp).with(Sign::U32);
+    let mut reads = Vec::new();
+    register(a, 0, false, &mut inst, &mut reads);
+    inst.src[1] = Src::imm(b);
+    inst.pd[0] = Pred(0);
+    if let Some((how, p)) = with {
+        inst = inst.with(how);
+        inst.ps[0] = PredUse::new(Pred(0));
+        reads.push((Slot::Pred(0), vec![p]));
     }
     let mut node = Node::new(inst.canonical(), place, Kind::Plain);
     node.reads = reads;

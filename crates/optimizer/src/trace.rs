@@ -7,6 +7,7 @@
 
 use crate::blocks::{Block, Blocks, is_barrier};
 use crate::profile::Profile;
+use crate::stable::Stable;
 use crate::version::Kind;
 use crate::whole;
 use isa::field::Field;
@@ -18,9 +19,10 @@ const BIAS: u64 = 8;
 /// Instructions of a loop that is unrolled with all of its turns, together, and turns of such a loop.
 const WHOLE_LOOP: usize = 256;
 const FEW_TURNS: u64 = 8;
-/// Instructions that a longer loop is unrolled to, and turns at most.
+/// Instructions that a longer loop is unrolled to.
 const LONG_LOOP: usize = 256;
-const TURNS: usize = 4;
+/// Entries of a block from which on every branch of it is taken to have been seen often.
+const MANY: u64 = 256;
 /// Instructions of a trace.
 const LONGEST: usize = 640;
 /// Traces of a block.
@@ -47,6 +49,8 @@ pub struct Exit {
     pub taken: bool,
     /// Goes on in a copy of the original even where a trace begins.
     pub beside: bool,
+    /// It is taken so seldom that this counts as an assumption; else it is a way like others, loops end after all.
+    pub is_assumed: bool,
 }
 
 /// How a trace ends.
@@ -79,12 +83,25 @@ struct Tracer<'a> {
     whole: Vec<bool>,
     /// Branches that jump back, by where they jump to.
     latches: BTreeMap<u32, Vec<u32>>,
+    stable: &'a Stable,
+    /// An assumption may fail once in so many checks.
+    one_in: u64,
     /// Branches whose assumption failed too often.
     spoilt: &'a BTreeSet<Kind>,
+    most_turns: usize,
 }
 
-/// The traces of a block, that of its entry first. `spoilt` are ways of branches that are not to be assumed.
-pub fn traces(blocks: &Blocks, block: &Block, profile: &Profile, spoilt: &BTreeSet<Kind>) -> Vec<Trace> {
+/// The traces of a block, that of its entry first. `spoilt` are ways of branches that are not to be assumed, and
+/// loops are unrolled to `most_turns` at most.
+pub fn traces(
+    blocks: &Blocks,
+    block: &Block,
+    profile: &Profile,
+    stable: &Stable,
+    spoilt: &BTreeSet<Kind>,
+    one_in: u64,
+    most_turns: usize,
+) -> Vec<Trace> {
     let mut latches: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for &place in &block.places {
         if let Some(i) = blocks.inst(place)
@@ -97,7 +114,7 @@ pub fn traces(blocks: &Blocks, block: &Block, profile: &Profile, spoilt: &BTreeS
         }
     }
     let whole = whole::places(blocks, block);
-    let tracer = Tracer { blocks, block, profile, whole, latches, spoilt };
+    let tracer = Tracer { blocks, block, profile, whole, latches, stable, one_in, spoilt, most_turns };
     let mut found: Vec<Trace> = Vec::new();
     let mut work = vec![(block.entry, true)];
     while let Some((head, is_hot)) = work.pop() {
@@ -146,7 +163,7 @@ impl Tracer<'_> {
             let copies = if all {
                 turns as usize
             } else {
-                (LONG_LOOP / size).clamp(1, TURNS).min((turns / 2).max(1) as usize)
+                (LONG_LOOP / size).clamp(1, self.most_turns).min((turns / 2).max(1) as usize)
             };
             if copies > 1 {
                 result = self.walk(head, copies, all);
@@ -265,7 +282,8 @@ impl Tracer<'_> {
                 (true, false) => to,
             };
             let when = if taken { inst.guard.negated() } else { inst.guard };
-            let exit = Exit { place, when, vote: !uniform, to: exit_to, taken, beside: false };
+            let is_assumed = !is_latch && self.is_rare(place, taken);
+            let exit = Exit { place, when, vote: !uniform, to: exit_to, taken, beside: false, is_assumed };
             if is_latch && to == head && taken && turn == copies {
                 more.push((place + 1, uniform));
                 break End::Loop { head, exit };
@@ -285,9 +303,22 @@ impl Tracer<'_> {
         if matches!(trace.end, End::Loop { .. }) { trace.steps.len() } else { usize::MAX }
     }
 
+    /// Whether a branch nearly never goes the other way.
+    fn is_rare(&self, place: u32, taken: bool) -> bool {
+        let (all, other) = self.profile.against(place, taken);
+        other * self.one_in <= all
+    }
+
     /// The way that a branch nearly always goes.
     fn likely(&self, place: u32) -> Option<bool> {
         let b = self.profile.branches.get(&place).filter(|b| b.executions > 0)?;
+        let inst = self.blocks.inst(place)?;
+        // Seen a few times only, a way on from a loop's counter tells nothing; a way back is likely.
+        let is_back = inst.target().is_some_and(|to| to <= place);
+        let few = b.executions <= self.profile.entries && self.profile.entries < MANY;
+        if few && !is_back && !self.stable.tells(place, inst) {
+            return None;
+        }
         if (b.executions - b.taken) * BIAS <= b.executions {
             return Some(true);
         }

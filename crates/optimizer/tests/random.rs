@@ -6,7 +6,7 @@ mod common;
 use common::{Job, blocks_of, patch, profile, run, versions};
 use isa::image::{Function, Image};
 use isa::{Inst, text};
-use optimizer::Limits;
+use optimizer::{Kind, Limits};
 use simt::{Memory, Program, Shape};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -40,6 +40,8 @@ const FIRST: u32 = 4;
 const COUNT: u32 = 12;
 const THREADS: u32 = 64;
 const TURNS: u32 = 6;
+/// Programs that are tried.
+const SEEDS: u64 = 240;
 
 impl Writer {
     fn put(&mut self, line: impl Into<String>) {
@@ -56,8 +58,9 @@ impl Writer {
     }
 
     fn source(&mut self) -> String {
-        match self.dice.roll(6) {
+        match self.dice.roll(8) {
             0 => format!("{:#x}", self.dice.roll(64)),
+            3 | 4 => "R25".into(),
             1 => "R0".into(),
             2 => "R1".into(),
             _ => self.reg(),
@@ -200,6 +203,9 @@ fn kernel(seed: u64) -> Image {
         "IMAD.WIDE.U32 R16, R3, 0x10, R16",
         "IMAD R23, R3, 0x7, RZ",
         "LOP3 R23, R23, 0x3f, RZ, 0xc0",
+        // The same in all lanes; the profile is that of the first CTA, so the second one fails what is assumed of it.
+        "S2R R25, SR_CTAID.X",
+        "IADD3 R25, PT, R25, 0x3, RZ, PT",
         "MOV R1, RZ",
         "ISETP.LT.S32.AND P1, PT, R0, 0x20, PT, PT",
         "ISETP.LT.S32.AND P2, PT, R0, 0x5, PT, PT",
@@ -284,8 +290,17 @@ fn assemble(lines: &[String]) -> Image {
     Image { name: "random".into(), code, functions: vec![function], target: 90, ..Image::default() }
 }
 
-/// Runs a seed before and after; how many versions there were.
-fn check(seed: u64) -> usize {
+/// What versions were made of.
+#[derive(Default)]
+struct Tally {
+    versions: usize,
+    equal: usize,
+    branches: usize,
+    apart: usize,
+}
+
+/// Runs a seed before and after.
+fn check(seed: u64, tally: &mut Tally) {
     let image = kernel(seed);
     let memory = Memory::new(1 << 24).expect("memory");
     let ctas = 2;
@@ -333,11 +348,21 @@ fn check(seed: u64) -> usize {
             panic!("seed {seed}: {before:?} became {after:?}, results differ\n{listing}");
         }
     }
-    versions.len()
+    tally.versions += versions.len();
+    for a in versions.iter().flat_map(|v| &v.assumptions) {
+        match a.kind {
+            Kind::Equal(..) => tally.equal += 1,
+            Kind::Branch { .. } => tally.branches += 1,
+            Kind::Apart { .. } => tally.apart += 1,
+        }
+    }
 }
 
 #[test]
 fn versions_leave_the_same_memory_and_registers() {
-    let made: usize = (1..=200).map(check).sum();
-    assert!(made > 100, "only {made} versions were made");
+    let mut tally = Tally::default();
+    (1..=SEEDS).for_each(|seed| check(seed, &mut tally));
+    assert!(tally.versions as u64 > SEEDS / 2, "only {} versions were made", tally.versions);
+    let kinds = [tally.equal, tally.branches, tally.apart];
+    assert!(kinds.iter().all(|&n| n > 3), "assumptions of each kind: {kinds:?}");
 }

@@ -333,7 +333,8 @@ pub(crate) fn launch_bank(shape: &Shape, const_base: u64, params: &[u8]) -> Vec<
     }
     put(launch::STACK, &0u32.to_le_bytes());
     put(launch::CONST_BASE, &const_base.to_le_bytes());
-    put(launch::ENVREG + 4, &shape.workspace.to_le_bytes());
+    // Registers 1 and 2: the high half, then the low one, as code from cooperative groups' headers reads them.
+    put(launch::ENVREG + 4, &shape.workspace.rotate_left(32).to_le_bytes());
     put(launch::PARAMS, params);
     bank
 }

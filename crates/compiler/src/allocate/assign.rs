@@ -2,7 +2,7 @@
 
 use super::Choice;
 use super::liveness::Live;
-use super::occupied::Occupied;
+use super::occupied::{Occupied, Points};
 use crate::clobbers::Clobbers;
 use crate::mir::{Class, MFunction, MInst, VReg};
 use isa::Unit;
@@ -114,13 +114,6 @@ fn reads_late(f: &MFunction) -> Vec<bool> {
     f.blocks.iter().flat_map(|b| b.insts.iter().map(is_late).chain([false])).collect()
 }
 
-/// Whether all ranges pass. Asks about every so many of a long list first: what lives at once with something else mostly does
-/// so for long, and is found by few questions wherever that is.
-fn all_spread(ranges: &[(u32, u32)], mut pass: impl FnMut((u32, u32)) -> bool) -> bool {
-    let step = ranges.len().isqrt().max(1);
-    (0..step).all(|first| ranges[first..].iter().step_by(step).all(|&r| pass(r)))
-}
-
 impl<'a> Assigner<'a> {
     fn new(f: &'a MFunction, live: &'a Live, limit: u32, choice: Choice) -> Self {
         let limit = limit.min(isa::Reg::COUNT as u32) as usize;
@@ -206,9 +199,13 @@ impl<'a> Assigner<'a> {
         self.avoid[r.index()].as_ref().is_some_and(|c| (at..at + units).any(|at| c.has(is_pred, at)))
     }
 
-    fn fits(&self, r: VReg, at: usize) -> bool {
+    /// Where each unit of `r` lives.
+    fn points(&self, r: VReg) -> smallvec::SmallVec<[Points<'a>; 4]> {
+        self.live.units(self.f, r).map(|u| Points::new(self.live.ranges(u))).collect()
+    }
+
+    fn fits(&self, r: VReg, at: usize, units: &[Points]) -> bool {
         let file = self.file(r);
-        let units = self.live.units(self.f, r);
         if at + units.len() > file.len() || self.is_clobbered(r, at, units.len()) {
             return false;
         }
@@ -221,10 +218,7 @@ impl<'a> Assigner<'a> {
                 return false;
             }
         }
-        units.enumerate().all(|(k, u)| {
-            let taken = &file[at + k];
-            all_spread(self.live.ranges(u), |range| taken.is_free(range))
-        })
+        units.iter().zip(&file[at..]).all(|(points, taken)| points.are_free(taken))
     }
 
     /// The end of a range with the rest that follows it.
@@ -237,7 +231,7 @@ impl<'a> Assigner<'a> {
     fn is_rested(&self, r: VReg, at: usize) -> bool {
         let file = self.file(r);
         self.live.units(self.f, r).enumerate().all(|(k, u)| {
-            all_spread(self.live.ranges(u), |(from, to)| {
+            self.live.ranges(u).iter().all(|&(from, to)| {
                 let near = (from.saturating_sub(2 * REST), self.rest_end(to));
                 file[at + k].last_end(near).is_none_or(|end| self.rest_end(end) <= from)
             })
@@ -246,17 +240,18 @@ impl<'a> Assigner<'a> {
 
     fn find(&self, r: VReg) -> Option<u8> {
         let step = self.f.class(r).units() as usize;
+        let units = self.points(r);
         for &(other, d) in &self.hints[r.index()] {
             if let Some(at) = self.at[other.index()]
                 && let Ok(at) = usize::try_from(i16::from(at) + d)
                 && at % step == 0
                 && other != self.f.sp
-                && self.fits(r, at)
+                && self.fits(r, at, &units)
             {
                 return Some(at as u8);
             }
         }
-        let fits = |at: &usize| self.fits(r, *at);
+        let fits = |at: &usize| self.fits(r, *at, &units);
         let size = self.file(r).len();
         let among = |count: u32| (0..size.min(count as usize)).step_by(step).filter(fits);
         let is_general = matches!(self.f.class(r), Class::Word | Class::Pair | Class::Quad);
@@ -264,21 +259,18 @@ impl<'a> Assigner<'a> {
             Choice::Rested(count) if is_general => among(count).find(|&at| self.is_rested(r, at)),
             // The first of those with the most neighbours.
             Choice::Snug(count) if is_general => {
-                among(count).min_by_key(|&at| Reverse(self.neighbours(r, at)))
+                among(count).min_by_key(|&at| Reverse(self.neighbours(at, &units)))
             }
             _ => None,
         };
         found.or_else(|| (0..size).step_by(step).find(fits)).map(|at| at as u8)
     }
 
-    /// Registers of the aligned four around a place that others have while `r` lives.
-    fn neighbours(&self, r: VReg, at: usize) -> usize {
-        let units = self.live.units(self.f, r);
+    /// Registers of the aligned four around a place that others have while a value with these points lives.
+    fn neighbours(&self, at: usize, units: &[Points]) -> usize {
         let four = at / 4 * 4..(at / 4 * 4 + 4).min(self.general.len());
         let others = four.filter(|n| !(at..at + units.len()).contains(n));
-        let is_taken = |n: &usize| {
-            units.clone().flat_map(|u| self.live.ranges(u)).any(|&range| !self.general[*n].is_free(range))
-        };
+        let is_taken = |n: &usize| units.iter().any(|points| !points.are_free(&self.general[*n]));
         others.filter(is_taken).count()
     }
 

@@ -1,8 +1,9 @@
 //! The linker: programs are gathered, then compiled to one.
 
-use super::module::{answer_options, fill, options, program_at, read_file};
+use super::module::{answer_options, fill, options, programs_at, read_file};
 use crate::context;
 use crate::error::{Answer, Code};
+use crate::fatbin;
 use crate::handle::{self, Handle};
 use crate::log::{self, Level};
 use crate::program::{self, Linker, LinkerState};
@@ -39,7 +40,7 @@ pub fn create(count: u32, names: In<u32>, values: In<usize>, out: Out<Handle>) -
 }
 
 /// Adds a program; one that does not say where it ends is a text.
-fn add(linker: Handle, kind: u32, bytes: Vec<u8>, name: &str) -> Answer {
+fn add(linker: Handle, kind: u32, mut bytes: Vec<u8>, name: &str) -> Answer {
     let linker = driver()?.linkers.get(linker)?;
     let mut state = state(&linker);
     if state.image.is_some() {
@@ -51,20 +52,30 @@ fn add(linker: Handle, kind: u32, bytes: Vec<u8>, name: &str) -> Answer {
         kind::LIBRARY => return Ok(()),
         _ => return Err(Code::INVALID_VALUE),
     }
-    let mut bytes = bytes;
-    if kind == kind::PTX {
-        bytes.truncate(bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len()));
-    }
+    // A container says how long it is.
+    let is_fat = fatbin::MAGICS.iter().any(|magic| bytes.starts_with(&magic.to_le_bytes()));
+    let programs = if is_fat {
+        bytes.resize(bytes.len().max(fatbin::HEADER), 0);
+        let (major, minor) = super::device::capability(driver()?);
+        fatbin::choose(&bytes, (10 * major + minor) as u32)?.into_iter().collect()
+    } else {
+        if kind == kind::PTX {
+            bytes.truncate(bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len()));
+        }
+        vec![bytes]
+    };
     let name = if name.is_empty() { format!("input {}", state.sources.len()) } else { name.to_owned() };
-    let source = Source::new(name, bytes);
-    // What is wrong with one input is told when it is added.
-    if kind == kind::PTX
-        && let Err((code, why)) = program::check(&source)
-    {
-        refuse(&mut state, &why);
-        return Err(code);
+    for program in programs {
+        let source = Source::new(name.clone(), program);
+        // What is wrong with one input is told when it is added.
+        if kind == kind::PTX
+            && let Err((code, why)) = program::check(&source)
+        {
+            refuse(&mut state, &why);
+            return Err(code);
+        }
+        state.sources.push(source);
     }
-    state.sources.push(source);
     Ok(())
 }
 
@@ -88,14 +99,12 @@ pub fn add_data(
     if data == 0 {
         return Err(Code::INVALID_VALUE);
     }
-    let program = if bytes == 0 {
-        program_at(data)?
-    } else {
-        // SAFETY: the client says that so many bytes are there.
-        unsafe { crate::types::bytes_at(data, bytes) }
-    };
     let name = if name.is_null() { String::new() } else { name.get()? };
-    add(linker, kind, program, &name)
+    if bytes == 0 {
+        return programs_at(data)?.into_iter().try_for_each(|program| add(linker, kind, program, &name));
+    }
+    // SAFETY: the client says that so many bytes are there.
+    add(linker, kind, unsafe { crate::types::bytes_at(data, bytes) }, &name)
 }
 
 pub fn add_file(

@@ -2,6 +2,7 @@
 
 use crate::context;
 use crate::error::{Answer, Code};
+use crate::fatbin;
 use crate::handle::{Handle, handle};
 use crate::log::{self, Level};
 use crate::program::{self, Buffer, Jit, Program};
@@ -66,28 +67,34 @@ pub fn fill(buffer: &Buffer, text: &str) -> usize {
     if kept == 0 { 0 } else { kept + 1 }
 }
 
-/// Bytes that a client's pointer to a program stands for: text up to its zero, or an image with its length.
-pub fn program_at(address: Address) -> Answer<Vec<u8>> {
+/// The programs that a client's pointer stands for, to be linked to one: a text up to its zero, an image with its length, or
+/// what a fat binary holds for the device.
+pub fn programs_at(address: Address) -> Answer<Vec<Vec<u8>>> {
     if address == 0 {
         return Err(Code::INVALID_VALUE);
     }
     // SAFETY: a program of any kind has as many bytes as its beginning says: the client's promise. A text shorter than the
-    // first word ends with a zero, which that word does not have.
+    // first word ends with a zero, which the first words of the others do not have.
     unsafe {
-        let begins = |n: usize, byte: u8| *(address as *const u8).add(n) == byte;
-        if Image::MAGIC.iter().enumerate().all(|(n, &byte)| begins(n, byte)) {
+        let begins =
+            |word: &[u8]| word.iter().enumerate().all(|(n, &byte)| *(address as *const u8).add(n) == byte);
+        if begins(Image::MAGIC.as_slice()) {
             let header = *(address as *const [u8; Image::HEADER]);
             let len = Image::length_of(&header).ok_or(Code::INVALID_IMAGE)?;
-            return Ok(crate::types::bytes_at(address, len));
+            return Ok(vec![crate::types::bytes_at(address, len)]);
         }
-        Text::new(address as *const std::ffi::c_char).bytes()
+        if fatbin::MAGICS.iter().any(|magic| begins(&magic.to_le_bytes())) {
+            let (major, minor) = super::device::capability(driver()?);
+            return fatbin::programs_at(address, (10 * major + minor) as u32);
+        }
+        Ok(vec![Text::new(address as *const std::ffi::c_char).bytes()?])
     }
 }
 
 /// The image of a program that a client has in memory, with the logs that it asked for.
 pub fn image_at(address: Address, name: &str, jit: &Jit, logs: &mut [usize; 2]) -> Answer<Arc<Image>> {
-    let source = Source::new(name, program_at(address)?);
-    match program::build(&[source], jit) {
+    let sources: Vec<Source> = programs_at(address)?.into_iter().map(|p| Source::new(name, p)).collect();
+    match program::build(&sources, jit) {
         Ok(image) => {
             logs[0] = fill(&jit.info, "");
             Ok(Arc::new(image))

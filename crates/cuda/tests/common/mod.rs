@@ -1,5 +1,6 @@
 //! Calls the entry points as a client does, each test in a context of its own.
 
+// Every file of tests has this module as its own, and uses a part of it.
 #![allow(dead_code)]
 
 use cuda::handle::Handle;

@@ -10,7 +10,7 @@ use crate::element::Element;
 use crate::files;
 use crate::init::Init;
 use crate::picture::Picture;
-use crate::problem::{Problems, Source};
+use crate::problem::{Problem, Problems, Source};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -102,7 +102,18 @@ pub enum Arg {
 }
 
 impl LaunchFile {
+    /// Reads a launch file. Of a file of CUDA C++, it is the one of the same name beside it.
     pub fn load(path: &Path) -> Result<LaunchFile, Problems> {
+        if crate::nvrtc::is_source(path) {
+            let beside = path.with_extension("toml");
+            if !beside.is_file() {
+                let missing = format!("{} has no launch file {}", path.display(), beside.display());
+                return Err(Problem::new(missing)
+                    .help("write one that says what to run; a program with a `main` of its own is built by nvcc and run with `warploom exec`")
+                    .into());
+            }
+            return LaunchFile::load(&beside);
+        }
         let bytes = files::read(path, files::MAX_TEXT)?;
         LaunchFile::parse(Source::new(path.display().to_string(), bytes), path)
     }

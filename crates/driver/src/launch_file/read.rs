@@ -215,7 +215,8 @@ impl<'a> Reader<'a> {
         let file = format!("{}.ptx", self.name);
         let beside = self.dir.join(&file);
         let folder = self.dir.join("..").join("ptx").join(&file);
-        match [&beside, &folder].into_iter().find(|p| p.is_file()) {
+        let source = self.dir.join(format!("{}.cu", self.name));
+        match [&beside, &folder, &source].into_iter().find(|p| p.is_file()) {
             Some(found) => Some((found.clone(), table.span.clone())),
             None => {
                 self.sink.report(
