@@ -167,7 +167,10 @@ fn kept(at_once: bool) -> Vec<u8> {
     let timing = Timing { checkpoints: Some(Checkpoints { every: 400, keep: &keep }), ..timing };
     let options = LaunchOptions { timing: Some(timing), ..LaunchOptions::default() };
     if at_once {
-        let preempting = Preempting { stops: vec![7000], ..Preempting::default() };
+        let own = LaunchOptions { timing: Some(Timing::new(&config)), ..LaunchOptions::default() };
+        let alone = session.run_streams(&own, &Preempting::default()).unwrap_or_else(|e| panic!("{e}"));
+        let begun = alone.timeline.expect("timed").launches[0].begun;
+        let preempting = Preempting { stops: vec![begun + 40], ..Preempting::default() };
         let done = session.run_streams(&options, &preempting).unwrap_or_else(|e| panic!("{e}"));
         assert!(done.timeline.is_some_and(|t| !t.moves.is_empty()));
     } else {

@@ -162,6 +162,29 @@ fn time_slices_let_every_cta_of_a_grid_meet_the_others() {
 }
 
 #[test]
+fn slices_shorter_than_a_suspension_let_ctas_get_on() {
+    let config = config("tiny");
+    let run = |time_slice: Option<u64>| {
+        let bench = Bench::new();
+        let (out, ctas) = (bench.buffer(1 << 14), 2 * config.sm.warps);
+        let args: [&[u8]; 2] = [&out.to_le_bytes(), &20u32.to_le_bytes()];
+        let mut streams = Streams::new(&bench.device);
+        let stream = streams.stream(0);
+        streams.launch(stream, &bench.module, "local128", dim(ctas, 64), &args).expect("can run");
+        let preempting = Preempting { time_slice, ..Preempting::default() };
+        let done = streams.synchronize(&timed(&config), &preempting).unwrap_or_else(|e| panic!("{e}"));
+        (bench.words(out, 64 * ctas as usize), done.timeline.expect("timed"))
+    };
+    let (expected, alone) = run(None);
+    for slice in [100, 2000] {
+        let (found, t) = run(Some(slice));
+        assert_eq!(found, expected);
+        assert!(!t.moves.is_empty(), "CTAs take turns");
+        assert!(t.cycles < 8 * alone.cycles, "{} of {} cycles in slices of {slice}", t.cycles, alone.cycles);
+    }
+}
+
+#[test]
 fn a_higher_priority_takes_the_place_of_a_lower() {
     let config = config("tiny");
     let bench = Bench::new();
