@@ -149,99 +149,62 @@ pub fn run(arguments: &Arguments) -> Result<(), End> {
     Err(Problems::from(Problem::new(format!("{}: {error}", program.to_string_lossy()))).into())
 }
 
-/// Stands in for NVIDIA's assembler, for compilers that call it: what they take for machine code is the PTX itself, or, where
-/// they ask for more than the driver could know, a program image.
-pub mod ptxas {
-    use driver::{CompileOptions, Problem, Problems, files};
-    use std::path::{Path, PathBuf};
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
 
-    /// What of NVIDIA's options is understood; the others change nothing here.
-    #[derive(Default)]
-    pub struct Options {
-        pub input: Option<PathBuf>,
-        pub output: Option<PathBuf>,
-        pub compile: CompileOptions,
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
     }
 
-    /// Whether the command was called by the assembler's name.
-    pub fn is_asked(name: Option<&str>) -> bool {
-        name.and_then(|n| Path::new(n).file_name()).is_some_and(|n| n == "ptxas")
+    fn read(line: &str) -> Arguments {
+        Line::try_parse_from(line.split_whitespace()).map(|l| l.arguments).expect("a good line")
     }
 
-    pub fn read(arguments: &[String]) -> Result<Options, Problems> {
-        let mut options = Options::default();
-        let mut rest = arguments.iter();
-        while let Some(argument) = rest.next() {
-            let (name, attached) = match argument.split_once('=') {
-                Some((name, value)) if name.starts_with('-') => (name, Some(value.to_owned())),
-                _ => (argument.as_str(), None),
-            };
-            let number = |text: &str| {
-                text.parse::<u32>()
-                    .map_err(|_| Problems::from(Problem::new(format!("{argument}: {text} is no number"))))
-            };
-            match name {
-                "-o" | "--output-file" | "--maxrregcount" | "-maxrregcount" | "--fmad" | "-fmad"
-                | "--opt-level" | "-O" | "-arch" | "--gpu-name" => {
-                    let value = attached.or_else(|| rest.next().cloned()).unwrap_or_default();
-                    match name {
-                        "-o" | "--output-file" => options.output = Some(value.into()),
-                        "--maxrregcount" | "-maxrregcount" => {
-                            options.compile.max_registers = Some(number(&value)?).filter(|&n| n > 0);
-                        }
-                        "--fmad" | "-fmad" => options.compile.fmad = value != "false",
-                        "--opt-level" | "-O" => options.compile.opt_level = number(&value)?.min(3) as u8,
-                        _ => {}
-                    }
-                }
-                "-O0" | "-O1" | "-O2" | "-O3" => options.compile.opt_level = name.as_bytes()[2] - b'0',
-                _ if name.starts_with('-') => {}
-                _ => options.input = Some(argument.into()),
-            }
-        }
-        Ok(options)
+    fn value(all: &[(&str, OsString)], name: &str) -> Option<String> {
+        all.iter().find(|(n, _)| *n == name).map(|(_, v)| v.to_string_lossy().into_owned())
     }
 
-    pub fn run(arguments: &[String]) -> Result<(), Problems> {
-        if arguments.iter().any(|a| a == "--version" || a == "-V") {
-            // Compilers look for the release, and keep what they made by the whole text.
-            println!("ptxas: PTX passed on by Warploom {}", env!("CARGO_PKG_VERSION"));
-            println!("Cuda compilation tools, release 13.0, V13.0.88");
-            return Ok(());
-        }
-        let options = read(arguments)?;
-        let input = options.input.ok_or_else(|| Problem::new("ptxas: no input file"))?;
-        let output = options.output.unwrap_or_else(|| PathBuf::from("elf.o"));
-        let source = driver::compile::read_program(&input)?;
-        let is_plain = options.compile == CompileOptions::default();
-        let bytes = if is_plain {
-            driver::compile::lower(&source)?;
-            source.bytes.to_vec()
-        } else {
-            let image = driver::compile::link(&[source], &options.compile)?;
-            image.to_bytes().map_err(|e| Problem::new(e.to_string()))?
-        };
-        files::write(&output, |to| to.write_all(&bytes))?;
-        Ok(())
+    #[test]
+    fn the_program_finds_our_files_first() {
+        let arguments = read("exec --config tiny --devices 2 -- python -c --timed");
+        assert_eq!(arguments.command, ["python", "-c", "--timed"]);
+        let all = environment(&arguments, Path::new("/libraries"));
+        let path = value(&all, "LD_LIBRARY_PATH").unwrap_or_default();
+        assert!(path == "/libraries" || path.starts_with("/libraries:"));
+        assert_eq!(value(&all, "TRITON_PTXAS_PATH").as_deref(), Some("/libraries/ptxas"));
+        assert_eq!(value(&all, "WARPLOOM_CONFIG").as_deref(), Some("tiny"));
+        assert_eq!(value(&all, "WARPLOOM_DEVICES").as_deref(), Some("2"));
+        assert_eq!(value(&all, "WARPLOOM_TIMED").as_deref(), Some("0"));
+        assert_eq!(value(&all, "WARPLOOM_LOG"), None);
     }
 
-    #[cfg(test)]
-    mod tests {
-        use super::*;
+    #[test]
+    fn launches_are_timed_where_it_is_asked_for() {
+        let timed = |line: &str| value(&environment(&read(line), Path::new("/l")), "WARPLOOM_TIMED");
+        assert_eq!(timed("exec --timed -- a").as_deref(), Some("1"));
+        assert_eq!(timed("exec --timed=saxpy -- a").as_deref(), Some("saxpy"));
+        assert_eq!(timed("exec --profile folder -- a").as_deref(), Some("1"));
+        assert_eq!(timed("exec --profile folder --timed=saxpy a").as_deref(), Some("saxpy"));
+    }
 
-        fn options(text: &str) -> Options {
-            read(&text.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).expect("options")
+    #[test]
+    fn links_are_made_where_there_is_a_place() {
+        let folder = std::env::temp_dir().join(format!("warploom-links-{}", std::process::id()));
+        let good = folder.join("good");
+        // A file where a folder should be.
+        std::fs::create_dir_all(&folder).expect("a temporary folder");
+        std::fs::write(folder.join("file"), "").expect("written");
+        let places = [folder.join("file/bad"), good.clone()];
+        for _ in 0..2 {
+            assert_eq!(link_all(Path::new("/build"), &places).ok(), Some(good.clone()));
         }
-
-        #[test]
-        fn options_as_compilers_write_them_are_understood() {
-            let o = options("-lineinfo -v --gpu-name=sm_80 a.ptx -o b.cubin --fmad=false");
-            assert_eq!((o.input, o.output), (Some("a.ptx".into()), Some("b.cubin".into())));
-            assert!(!o.compile.fmad);
-            let o = options("--maxrregcount 64 -arch sm_90 -O1 c.ptx");
-            assert_eq!((o.compile.max_registers, o.compile.opt_level), (Some(64), 1));
-            assert_eq!(o.input, Some("c.ptx".into()));
-            assert!(is_asked(Some("/a/ptxas")) && !is_asked(Some("warploom")));
-        }
+        let found = std::fs::read_link(good.join("libcudart.so.13")).ok();
+        assert_eq!(found, Some(PathBuf::from("/build/libcudart13.so")));
+        assert!(link_all(Path::new("/build"), &places[..1]).is_err());
+        std::fs::remove_dir_all(&folder).expect("removed");
     }
 }

@@ -9,6 +9,7 @@ mod exec;
 mod explain;
 mod launching;
 mod profile;
+mod ptxas;
 mod render;
 mod report;
 mod resume;
@@ -75,8 +76,9 @@ impl From<driver::Problem> for End {
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
-    if exec::ptxas::is_asked(words.first().map(String::as_str)) {
-        return exit(exec::ptxas::run(&words[1..]).map_err(End::from));
+    // Compilers call it by the assembler's name.
+    if ptxas::is_asked(words.first().map(String::as_str)) {
+        return exit(ptxas::run(&words[1..]).map_err(End::from));
     }
     driver::keep_freed_memory();
     let arguments = Arguments::parse();

@@ -376,3 +376,60 @@ fn schedulers_are_compared() {
     expect(&output, 0, &["cycles"]);
     expect(&warploom(&["run", &file, "--scheduler", "best"]), 2, &["there is no scheduler `best`"]);
 }
+
+#[cfg(unix)]
+#[test]
+fn stands_in_for_the_assembler() {
+    use std::os::unix::process::CommandExt;
+    let folder = Folder::new("ptxas");
+    let ptxas = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warploom"));
+        command.arg0("/some/where/ptxas").args(args).output().expect("the command starts")
+    };
+    let version = ptxas(&["--version"]);
+    assert!(String::from_utf8_lossy(&version.stdout).contains("release 13.0"));
+    let text = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n";
+    folder.write("k.ptx", text);
+    let (input, output) = (folder.path("k.ptx"), folder.path("k.cubin"));
+    let done = ptxas(&["-lineinfo", "-v", "--gpu-name=sm_80", &input, "-o", &output]);
+    assert!(done.status.success());
+    assert_eq!(std::fs::read_to_string(&output).expect("written"), text);
+    // What the driver could not know later is done now.
+    assert!(ptxas(&["--fmad=false", &input, "-o", &output]).status.success());
+    assert!(std::fs::read(&output).expect("written").starts_with(b"WLIM"));
+    folder.write("k.ptx", text.replace("ret", "rat"));
+    let refused = ptxas(&[&input, "-o", &output]);
+    assert!(!refused.status.success());
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("rat"));
+}
+
+#[test]
+fn cuda_source_needs_its_compiler_and_a_launch_file() {
+    let folder = Folder::new("source");
+    folder.write("k.cu", "extern \"C\" __global__ void k() {}");
+    let run = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warploom"));
+        let nowhere = folder.path("libnvrtc.so");
+        command.args(["run", &folder.path("k.cu")]).env("WARPLOOM_NVRTC", nowhere);
+        let output = command.output().expect("the command starts");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, text) = run();
+    assert!(code == Some(2) && text.contains("k.toml"), "{text}");
+    folder.write("k.toml", "entry = \"k\"\ngrid = [1, 1, 1]\nblock = [1, 1, 1]\n");
+    let (code, text) = run();
+    assert!(code == Some(2) && text.contains("NVRTC") && text.contains("pip install"), "{text}");
+}
+
+#[test]
+fn exec_says_what_is_wrong() {
+    let exec = |args: &[&str]| {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_warploom")).arg("exec").args(args).output().expect("it starts");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, text) = exec(&["--config", "huge", "--", "true"]);
+    assert!(code == Some(2) && text.contains("huge"), "{text}");
+    let (code, _) = exec(&[]);
+    assert_eq!(code, Some(2));
+}

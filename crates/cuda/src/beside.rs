@@ -17,9 +17,15 @@ fn folder() -> Option<PathBuf> {
 }
 
 /// Loads the linker, where there is one.
-pub fn load_linker() {
+extern "C" fn load_linker() {
     let path = folder().map(|f| f.join("libnvJitLink.so.13")).filter(|p| p.is_file());
     let Some(path) = path.and_then(|p| CString::new(p.to_str()?).ok()) else { return };
     // SAFETY: the path ends with a zero. Where it cannot be loaded, clients look elsewhere.
     unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
 }
+
+/// Called when this library is loaded: clients look for a linker before they start the driver.
+// SAFETY: the loader calls the functions of this list once, with arguments that this one does not look at.
+#[used]
+#[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
+static AT_LOAD: extern "C" fn() = load_linker;

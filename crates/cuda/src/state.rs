@@ -163,7 +163,6 @@ fn start() -> Result<Driver, Code> {
         })
     });
     crate::api::misc::at_fork(in_child);
-    crate::beside::load_linker();
     Ok(Driver {
         config,
         timed,

@@ -8,12 +8,14 @@
 //! | [`runtime`] | which device a thread works on, and its context |
 //! | [`registry`] | what programs register when they start: fat binaries, kernels, variables |
 //! | [`types`], [`error`] | structures of the API; result codes |
+//! | `log` | the one place that writes to the terminal |
 //!
 //! The driver is the one that the program's process has, so that programs may use both APIs.
 
 pub mod api;
 pub mod driver;
 pub mod error;
+mod log;
 pub mod registry;
 pub mod runtime;
 pub mod table;
@@ -47,6 +49,7 @@ pub fn is_per_thread() -> bool {
 }
 
 /// Answers for an entry point that does not exist here.
-pub fn unsupported() -> u32 {
+pub fn unsupported(name: &'static str) -> u32 {
+    log::missing(name);
     error::note(Code::NOT_SUPPORTED.0)
 }

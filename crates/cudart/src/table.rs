@@ -16,7 +16,7 @@ macro_rules! export {
             #[allow(non_snake_case)]
             #[unsafe(no_mangle)]
             pub extern "C" fn $missing() -> u32 {
-                $crate::unsupported()
+                $crate::unsupported(stringify!($missing))
             }
         )*
     };

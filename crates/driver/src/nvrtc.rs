@@ -1,7 +1,7 @@
 //! CUDA C++ to PTX, by NVIDIA's run-time compiler where it is installed: a shared library that needs no GPU and no driver.
 //!
-//! It is looked for where `WARPLOOM_NVRTC` says, among the loader's libraries, and in the virtual environment that is active
-//! (`pip install nvidia-cuda-nvrtc`).
+//! It is the file that `WARPLOOM_NVRTC` names; where that is not set, it is looked for among the loader's libraries, and in the virtual
+//! environment that is active (`pip install nvidia-cuda-nvrtc`).
 
 use crate::problem::{Problem, Problems};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -58,18 +58,35 @@ fn open(name: &CStr) -> Option<*mut c_void> {
     (!library.is_null()).then_some(library)
 }
 
+fn c_path(path: &Path) -> Option<CString> {
+    CString::new(path.as_os_str().as_encoded_bytes()).ok()
+}
+
+/// The library loads a second one by its name alone, which is found where it is loaded already.
+fn load_builtins(path: &Path) {
+    let folder = path.parent().map(std::fs::read_dir).into_iter().flatten().flatten().flatten();
+    let mut files: Vec<PathBuf> = folder.map(|entry| entry.path()).collect();
+    files.sort();
+    let is_builtins =
+        |p: &&PathBuf| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("libnvrtc-builtins.so"));
+    for name in files.iter().filter(is_builtins).filter_map(|p| c_path(p)) {
+        // Where it cannot be loaded, compiling says so.
+        let _ = open(&name);
+    }
+}
+
 /// Opens the library; what it is called, for its headers.
 fn find() -> Option<(*mut c_void, Option<PathBuf>)> {
-    let given = std::env::var_os("WARPLOOM_NVRTC").map(PathBuf::from).into_iter().collect::<Vec<_>>();
     let files = |list: Vec<PathBuf>| {
         list.into_iter().find_map(|path| {
-            let name = CString::new(path.as_os_str().as_encoded_bytes()).ok()?;
-            Some((open(&name)?, Some(path)))
+            load_builtins(&path);
+            Some((open(&c_path(&path)?)?, Some(path)))
         })
     };
-    files(given)
-        .or_else(|| NAMES.iter().find_map(|name| Some((open(name)?, None))))
-        .or_else(|| files(packaged()))
+    if let Some(given) = std::env::var_os("WARPLOOM_NVRTC") {
+        return files(vec![given.into()]);
+    }
+    NAMES.iter().find_map(|name| Some((open(name)?, None))).or_else(|| files(packaged()))
 }
 
 impl Nvrtc {

@@ -8,6 +8,7 @@ use crate::launch::{Dim, LaunchError, LaunchOptions, LaunchStats};
 use crate::launch_file::{Arg, Launch, LaunchFile};
 use crate::limits::{Part, Refusal};
 use crate::module::Module;
+use crate::nvrtc;
 use crate::problem::{Problem, Problems, Source};
 use crate::replay::Capture;
 use crate::streams::{Insertion, Preempting, Stream, Streams, Synchronized};
@@ -59,7 +60,9 @@ impl<'f> Session<'f> {
                 continue;
             }
             let source = read_program(&launch.program).map_err(|mut problems| {
-                for p in problems.0.iter_mut().filter(|p| p.place.is_none()) {
+                // What does not compile was found.
+                let was_found = nvrtc::is_source(&launch.program) && launch.program.is_file();
+                for p in problems.0.iter_mut().filter(|p| p.place.is_none() && !was_found) {
                     p.place = Some((file.source.clone(), launch.program_span.clone()));
                     p.help = Some("paths are relative to the launch file".into());
                 }

@@ -316,7 +316,8 @@ pub fn build(blocks: &Blocks, trace: &Trace, live: &[Set]) -> Option<Graph> {
 
 impl Builder<'_> {
     fn live_at(&self, place: u32) -> Set {
-        place.checked_sub(self.start).and_then(|n| self.live.get(n as usize)).copied().unwrap_or_default()
+        let at = place.checked_sub(self.start).map(|n| n as usize);
+        at.and_then(|n| self.live.get(n)).copied().unwrap_or_else(crate::liveness::everything)
     }
 
     fn value(&mut self, home: usize, node: Option<usize>) -> V {

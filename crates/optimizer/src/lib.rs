@@ -10,6 +10,17 @@
 //! | [`liveness`] | which registers are read before they are written |
 //! | [`sites`] | which instructions of a block are worth watching, and what for |
 //! | [`version`] | an optimized block: code, where it came from, what it assumes |
+//! | `optimize` | the way from one to the other; its parts, in their order: |
+//! | `whole` | where all lanes of a warp are together |
+//! | `stable` | what stays the same from one execution to the next |
+//! | `trace` | the likely ways through a block, loops unrolled |
+//! | `graph` | a trace in values instead of registers |
+//! | `specialise`, `fold`, `evaluate` | values that turn out known, and what follows from them |
+//! | `apart`, `memory` | loads that need not be repeated; what may change places |
+//! | `simplify`, `gather` | what is computed twice or for nobody; ways out that can be taken at once |
+//! | `order`, `assign`, `emit` | the order of instructions, registers, code |
+//! | `explain` | all that as text |
+//! | [`damaged`] | what the fuzz target runs |
 //!
 //! # Contract
 //! Where a version begins, where it waits at a barrier, and wherever it goes back to the original code, every register, predicate,
@@ -20,8 +31,10 @@
 mod apart;
 mod assign;
 pub mod blocks;
+pub mod damaged;
 mod emit;
 mod evaluate;
+mod explain;
 mod fold;
 mod gather;
 mod graph;
@@ -39,6 +52,7 @@ pub mod version;
 mod whole;
 
 pub use blocks::{Block, Blocks, translate};
+pub use explain::explain;
 pub use optimize::optimize;
 pub use profile::{Profile, Recorder};
 pub use sites::{Site, Watch, sites};

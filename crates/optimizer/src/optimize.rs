@@ -23,6 +23,8 @@ const PREDICATES: i32 = isa::Pred::COUNT as i32 - 1;
 const TURNS: [usize; 3] = [4, 2, 1];
 /// Cycles in a hundred that a version must save to be worth having.
 const WORTH: u64 = 3;
+/// Cycles that an execution must be shorter, for what caches lose when code is replaced.
+const LEAST: u64 = 24;
 
 /// Branches may go the other way so many times as often as other assumptions may fail.
 const BRANCHES: u64 = 8;
@@ -90,7 +92,7 @@ impl Context<'_> {
         let mut version = emit::emit(self.blocks, self.block, &self.whole, &self.live, &ready)?;
         let gain = before.checked_sub(after)?;
         let registers = self.limits.registers.max(self.blocks.registers);
-        if gain * 100 < before * WORTH || version.registers > registers {
+        if gain * 100 < before * WORTH || gain < LEAST * 1000 || version.registers > registers {
             return None;
         }
         version.gain = gain / 1000;
@@ -99,7 +101,8 @@ impl Context<'_> {
     }
 
     fn live_at(&self, place: u32) -> Set {
-        self.live.get((place - self.blocks.start) as usize).copied().unwrap_or_default()
+        let at = place.checked_sub(self.blocks.start).map(|n| n as usize);
+        at.and_then(|n| self.live.get(n)).copied().unwrap_or_else(liveness::everything)
     }
 
     /// Orders a trace and gives it registers.
@@ -122,6 +125,7 @@ impl Context<'_> {
         graph = known.unwrap_or(graph);
         let pairs = apart::assume(&mut graph, profile, &self.spoilt, &live_at);
         simplify::number(&mut graph, &|store, load| pairs.contains(&(store, load)));
+        simplify::add_up(&mut graph);
         gather::gather(&mut graph, &live_at(trace.head));
         simplify::sweep(&mut graph);
         fold::settle(&mut graph);

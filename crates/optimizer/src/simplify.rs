@@ -96,6 +96,57 @@ pub fn number(graph: &mut Graph, apart: &dyn Fn(u32, u32) -> bool) -> usize {
     removed
 }
 
+/// Offsets that are put together stay below this.
+const FAR: i64 = 1 << 23;
+
+/// The value and the number whose sum a value is.
+fn sum(graph: &Graph, v: V) -> Option<(V, i64)> {
+    let node = &graph.nodes[graph.values[v].node?];
+    let inst = &node.inst;
+    let is_sum = inst.op == Op::Iadd3
+        && node.reads.len() == 1
+        && node.reads[0].0 == Slot::Source(0)
+        && node.pd[0].is_none()
+        && node.tied.is_empty()
+        && !inst.flag(Field::X)
+        && inst.guard == PredUse::TRUE
+        && !inst.src.iter().any(|s| s.neg || s.abs)
+        && matches!(inst.src[2].operand, Operand::None | Operand::Reg(Reg::RZ));
+    match inst.src[1].operand {
+        Operand::Imm(x) if is_sum => Some((node.reads[0].1[0], i64::from(x as i32))),
+        _ => None,
+    }
+}
+
+/// Adds numbers up: of sums of sums, and of those that are addresses in shared or local memory, where addresses have 32 bits as sums
+/// have.
+pub fn add_up(graph: &mut Graph) {
+    let grouped = graph.grouped();
+    for n in 0..graph.nodes.len() {
+        let node = &graph.nodes[n];
+        let is_address = matches!(node.inst.op, Op::Lds | Op::Sts | Op::Atoms | Op::Ldl | Op::Stl)
+            && !node.inst.flag(Field::E64);
+        let own = node.dst.first().and_then(|&v| sum(graph, v)).filter(|_| node.inst.op == Op::Iadd3);
+        if node.is_dead || node.is_check || !(is_address || own.is_some()) {
+            continue;
+        }
+        let Some(k) = node.reads.iter().position(|r| r.0 == Slot::Source(0)) else { continue };
+        let mut v = node.reads[k].1[0];
+        let mut add = if is_address { i64::from(node.inst.offset()) } else { own.map_or(0, |o| o.1) };
+        while let Some((base, more)) = sum(graph, v)
+            && (add + more).abs() < FAR
+            && !grouped[base]
+        {
+            (v, add) = (base, add + more);
+        }
+        let node = &mut graph.nodes[n];
+        if v != node.reads[k].1[0] {
+            node.reads[k].1[0] = v;
+            node.inst.src[1] = Src::imm(add as i32 as u32);
+        }
+    }
+}
+
 /// Removes nodes that make nothing anyone needs.
 pub fn sweep(graph: &mut Graph) {
     let mut uses = vec![0u32; graph.values.len()];

@@ -13,6 +13,8 @@ use isa::{Effects, Inst, Op, PredUse};
 pub struct From {
     pub units: Set,
     pub data: bool,
+    /// Written since the start.
+    pub is_new: bool,
 }
 
 const UNITS: usize = liveness::CONVERGENCE;
@@ -26,7 +28,7 @@ fn is_data(inst: &Inst) -> bool {
 }
 
 fn pass(inst: &Inst, state: &mut State) {
-    let mut from = From { data: is_data(inst), ..From::default() };
+    let mut from = From { data: is_data(inst), is_new: true, ..From::default() };
     liveness::for_each_read(inst, |u| {
         if let Some(f) = state.get(u) {
             from.units.join(&f.units);
@@ -40,6 +42,7 @@ fn pass(inst: &Inst, state: &mut State) {
             } else {
                 f.units.join(&from.units);
                 f.data |= from.data;
+                f.is_new = true;
             }
         }
     });
@@ -60,7 +63,7 @@ impl Stable {
             .map(|u| {
                 let mut units = Set::default();
                 units.insert(u);
-                From { units, data: false }
+                From { units, data: false, is_new: false }
             })
             .collect();
         let at = |place: u32| place.checked_sub(blocks.start).map(|n| n as usize);
@@ -107,8 +110,9 @@ fn join(old: &mut Option<State>, new: &State) -> bool {
     };
     let mut changed = false;
     for (a, b) in old.iter_mut().zip(new) {
-        changed |= a.units.join(&b.units) | (b.data && !a.data);
+        changed |= a.units.join(&b.units) | (b.data && !a.data) | (b.is_new && !a.is_new);
         a.data |= b.data;
+        a.is_new |= b.is_new;
     }
     changed
 }
@@ -117,7 +121,7 @@ fn join(old: &mut Option<State>, new: &State) -> bool {
 fn settle(again: &State) -> Set {
     let mut stable = Set::default();
     for (u, f) in again.iter().enumerate() {
-        if !f.data && f.units.iter().eq([u]) {
+        if !f.is_new {
             stable.insert(u);
         }
     }

@@ -12,6 +12,7 @@ use crate::version::Kind;
 use crate::whole;
 use isa::field::Field;
 use isa::{Op, PredUse};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A branch is followed where it goes the other way at most once in so many executions.
@@ -25,6 +26,8 @@ const LONG_LOOP: usize = 256;
 const MANY: u64 = 256;
 /// Instructions of a trace.
 const LONGEST: usize = 640;
+/// Loops inside each other whose turns are unrolled.
+const DEEPEST: u32 = 3;
 /// Traces of a block.
 const TRACES: usize = 24;
 
@@ -89,6 +92,8 @@ struct Tracer<'a> {
     /// Branches whose assumption failed too often.
     spoilt: &'a BTreeSet<Kind>,
     most_turns: usize,
+    /// Loops that are being looked into.
+    depth: Cell<u32>,
 }
 
 /// The traces of a block, that of its entry first. `spoilt` are ways of branches that are not to be assumed, and
@@ -114,7 +119,18 @@ pub fn traces(
         }
     }
     let whole = whole::places(blocks, block);
-    let tracer = Tracer { blocks, block, profile, whole, latches, stable, one_in, spoilt, most_turns };
+    let tracer = Tracer {
+        blocks,
+        block,
+        profile,
+        whole,
+        latches,
+        stable,
+        one_in,
+        spoilt,
+        most_turns,
+        depth: Cell::new(0),
+    };
     let mut found: Vec<Trace> = Vec::new();
     let mut work = vec![(block.entry, true)];
     while let Some((head, is_hot)) = work.pop() {
@@ -299,7 +315,13 @@ impl Tracer<'_> {
 
     /// Instructions of the likely way through a loop, once.
     fn size(&self, head: u32) -> usize {
+        let depth = self.depth.get();
+        if depth == DEEPEST {
+            return usize::MAX;
+        }
+        self.depth.set(depth + 1);
         let (trace, _) = self.walk(head, 1, false);
+        self.depth.set(depth);
         if matches!(trace.end, End::Loop { .. }) { trace.steps.len() } else { usize::MAX }
     }
 

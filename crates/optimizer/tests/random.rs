@@ -3,9 +3,9 @@
 
 mod common;
 
-use common::{Job, blocks_of, patch, profile, run, versions};
-use isa::image::{Function, Image};
-use isa::{Inst, text};
+use common::{Job, assemble, blocks_of, patch, profile, run, versions};
+use isa::image::Image;
+use isa::text;
 use optimizer::{Kind, Limits};
 use simt::{Memory, Program, Shape};
 use std::fmt::Write;
@@ -38,7 +38,7 @@ struct Writer {
 /// Registers that programs compute with: R4 to R15; R0 is the thread, R1 the loop, R2 and R16:R17 addresses, R20 and up counters.
 const FIRST: u32 = 4;
 const COUNT: u32 = 12;
-const THREADS: u32 = 64;
+const THREADS: u32 = common::THREADS;
 const TURNS: u32 = 6;
 /// Programs that are tried.
 const SEEDS: u64 = 240;
@@ -245,49 +245,6 @@ fn kernel(seed: u64) -> Image {
     w.put("STG.E [R26.64+0x68], R0");
     w.put("EXIT");
     assemble(&w.lines)
-}
-
-fn assemble(lines: &[String]) -> Image {
-    let mut labels = std::collections::BTreeMap::new();
-    let mut code = Vec::new();
-    for line in lines {
-        match line.strip_suffix(':') {
-            Some(label) => drop(labels.insert(label, code.len())),
-            None => code.push(line),
-        }
-    }
-    let code: Vec<Inst> = code
-        .iter()
-        .map(|line| {
-            let (head, last) = line.rsplit_once(' ').unwrap_or((line, ""));
-            let placed = match labels.get(last) {
-                Some(at) => format!("{head} {at:#x}"),
-                None => line.to_string(),
-            };
-            text::parse(&placed).unwrap_or_else(|e| panic!("`{placed}`: {e}"))
-        })
-        .collect();
-    let function = Function {
-        name: "main".into(),
-        is_entry: true,
-        is_visible: true,
-        start: 0,
-        end: code.len() as u32,
-        registers: 32,
-        shared_bytes: 16 * THREADS + 64,
-        shared_align: 16,
-        local_bytes: 0,
-        unbounded_stack: false,
-        barriers: 1,
-        params: Vec::new(),
-        param_bytes: 24,
-        max_threads: [0; 3],
-        required_threads: [0; 3],
-        min_ctas: 0,
-        max_registers: 0,
-        order_dependent: false,
-    };
-    Image { name: "random".into(), code, functions: vec![function], target: 90, ..Image::default() }
 }
 
 /// What versions were made of.

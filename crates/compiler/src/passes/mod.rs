@@ -23,6 +23,7 @@ pub mod reuse_loads;
 pub mod rotate_loops;
 pub mod simplify_bits;
 pub mod simplify_cfg;
+pub mod sink_invariants;
 pub mod unroll;
 
 use explain::Snapshot;
@@ -131,6 +132,7 @@ const PASSES: &[Pass] = &[
     pass("hoist_invariants", hoist_invariants::run, OptLevel::O1),
     pass("predicate_branches", predicate_branches::run, OptLevel::O1),
     pass("aggregate_atomics", aggregate_atomics::run, OptLevel::O1),
+    pass("sink_invariants", sink_invariants::run, OptLevel::O2),
     pass("remove_dead_code", remove_dead_code::run, OptLevel::O1),
 ];
 

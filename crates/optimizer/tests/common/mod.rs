@@ -3,8 +3,8 @@
 // Each test file uses its part.
 #![allow(dead_code)]
 
-use isa::image::Image;
-use isa::{Inst, Op, PredUse};
+use isa::image::{Function, Image};
+use isa::{Inst, Op, PredUse, text};
 use optimizer::profile::Where;
 use optimizer::{Blocks, Limits, Profile, Recorder, Source, Version, Watch, optimize, sites, translate};
 use simt::log::apply;
@@ -159,4 +159,51 @@ pub fn run(image: &Image, job: &Job, memory: &Memory) -> Result<(), String> {
 
 pub fn blocks_of(job: &Job) -> Blocks {
     translate(&job.image, job.entry).expect("a function")
+}
+
+/// Threads of a CTA of a program that is written here.
+pub const THREADS: u32 = 64;
+
+/// Assembles lines with labels into an image with one kernel.
+pub fn assemble(lines: &[String]) -> Image {
+    let mut labels = std::collections::BTreeMap::new();
+    let mut code = Vec::new();
+    for line in lines {
+        match line.strip_suffix(':') {
+            Some(label) => drop(labels.insert(label, code.len())),
+            None => code.push(line),
+        }
+    }
+    let code: Vec<Inst> = code
+        .iter()
+        .map(|line| {
+            let (head, last) = line.rsplit_once(' ').unwrap_or((line, ""));
+            let placed = match labels.get(last) {
+                Some(at) => format!("{head} {at:#x}"),
+                None => line.to_string(),
+            };
+            text::parse(&placed).unwrap_or_else(|e| panic!("`{placed}`: {e}"))
+        })
+        .collect();
+    let function = Function {
+        name: "main".into(),
+        is_entry: true,
+        is_visible: true,
+        start: 0,
+        end: code.len() as u32,
+        registers: 32,
+        shared_bytes: 16 * THREADS + 64,
+        shared_align: 16,
+        local_bytes: 0,
+        unbounded_stack: false,
+        barriers: 1,
+        params: Vec::new(),
+        param_bytes: 24,
+        max_threads: [0; 3],
+        required_threads: [0; 3],
+        min_ctas: 0,
+        max_registers: 0,
+        order_dependent: false,
+    };
+    Image { name: "random".into(), code, functions: vec![function], target: 90, ..Image::default() }
 }
