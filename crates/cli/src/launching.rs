@@ -3,6 +3,7 @@
 use crate::{End, render, show};
 use driver::checkpoint::Done;
 use driver::launch_file::LaunchFile;
+use driver::machine::optimizing;
 use driver::machine::ppu::{Checkpoints, Moment};
 use driver::run::{RunError, Session};
 use driver::{
@@ -47,6 +48,8 @@ pub struct Launching<'a> {
     pub detail: bool,
     /// SMs of which it has the states of single warps.
     pub closely: Option<&'a [u32]>,
+    /// Optimizes the code while it runs.
+    pub optimize: Option<optimizing::Options>,
     /// Lets trace cells collect samples.
     pub sampling: Option<&'a Sampling>,
     /// Keeps the calls, for a replay.
@@ -115,6 +118,7 @@ impl<'a> Launching<'a> {
                 detail: self.detail,
                 closely: self.closely,
                 sampling: self.sampling,
+                optimize: self.optimize,
                 cycles: progress.cycles.as_ref(),
                 checkpoints: self.keeper.map(|k| Checkpoints { every: k.every(), keep: &keep }),
                 resume: resumed.map(Checkpoint::machine),

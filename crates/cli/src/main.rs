@@ -8,6 +8,8 @@ mod disasm;
 mod exec;
 mod explain;
 mod launching;
+mod optimize;
+mod optimizing;
 mod profile;
 mod ptxas;
 mod render;
@@ -47,6 +49,8 @@ enum Command {
     Disasm(disasm::Arguments),
     /// Run a launch file under every policy of the warp schedulers and compare them.
     Schedulers(schedulers::Arguments),
+    /// Run a launch file as it is and with code optimized while it runs, and show what that changed.
+    Optimize(Box<optimize::Arguments>),
     /// Run a program that uses CUDA, unchanged, on the machine: its libraries and tools are found first.
     Exec(exec::Arguments),
     /// List, show and compare configurations of the machine.
@@ -89,6 +93,7 @@ fn main() -> ExitCode {
         Command::Compile(arguments) => compile::run(&arguments),
         Command::Disasm(arguments) => disasm::run(&arguments),
         Command::Schedulers(arguments) => schedulers::run(&arguments),
+        Command::Optimize(arguments) => optimize::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
         Command::Exec(arguments) => exec::run(&arguments),
     };

@@ -77,6 +77,8 @@ pub struct Arguments {
     #[command(flatten)]
     streams: crate::streams::Options,
     #[command(flatten)]
+    optimizing: crate::optimizing::Arguments,
+    #[command(flatten)]
     sampling: sampling::Options,
     #[command(flatten)]
     keeping: Keeping,
@@ -102,6 +104,8 @@ pub fn run(arguments: &Arguments) -> Result<(), End> {
         return Ok(());
     }
     let file = LaunchFile::load(&arguments.file)?;
+    let streams = arguments.streams.wants_streams(&file);
+    arguments.optimizing.check(false, arguments.keeping.is_on(), streams)?;
     let config = driver::config::load(&arguments.config)?;
     let session = Session::new(&file, &CompileOptions::from(arguments.compile))?;
     measure(arguments, &file, &session, &config, None)
@@ -184,6 +188,7 @@ fn measure(
         config: Some(config),
         detail: true,
         closely: closely.as_deref(),
+        optimize: arguments.optimizing.options(),
         sampling: first,
         capture: capture.as_ref(),
         json: arguments.json || arguments.csv,

@@ -47,6 +47,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     max_instructions: Option<u64>,
     #[command(flatten)]
+    optimizing: crate::optimizing::Arguments,
+    #[command(flatten)]
     streams: crate::streams::Options,
     #[command(flatten)]
     keeping: Keeping,
@@ -69,6 +71,8 @@ pub fn run(arguments: &Arguments) -> Result<(), End> {
         driver::config::set_scheduler(config, name)?;
     }
     arguments.keeping.check(arguments.functional)?;
+    let streams = arguments.streams.wants_streams(&file);
+    arguments.optimizing.check(arguments.functional, arguments.keeping.is_on(), streams)?;
     let session = Session::new(&file, &CompileOptions::from(arguments.compile))?;
     execute(arguments, &file, &session, config.as_ref(), None)
 }
@@ -109,6 +113,7 @@ fn execute(
         config,
         detail: false,
         closely: None,
+        optimize: arguments.optimizing.options(),
         sampling: None,
         capture: None,
         json: arguments.json,
@@ -175,6 +180,10 @@ fn finish(
         if let Some(report) = &stats.report {
             text += &report::text(report);
             row["timing"] = serde_json::to_value(report).unwrap_or_default();
+        }
+        if let Some(optimized) = &stats.optimized {
+            text += &crate::optimizing::text(optimized);
+            row["optimized"] = serde_json::to_value(optimized).unwrap_or_default();
         }
         launch_rows.push(row);
     }

@@ -6,7 +6,7 @@
 
 use crate::generate::{self, CTAS, Kernel, OWN_BYTES, SUMS, THREADS, WORDS};
 use driver::init::{splitmix, unit};
-use driver::{CompileOptions, Config, Device, Dim, LaunchOptions, Module, Source, Timing};
+use driver::{CompileOptions, Config, Device, Dim, LaunchOptions, LaunchStats, Module, Source, Timing};
 use std::collections::BTreeSet;
 
 /// More than any generated kernel takes: one that takes more has lost its loop's end.
@@ -43,6 +43,16 @@ pub fn run(text: &str, how: &CompileOptions) -> Result<Vec<u8>, String> {
 
 /// The same, on a timed machine where there is one.
 pub fn run_on(text: &str, how: &CompileOptions, config: Option<&Config>) -> Result<Vec<u8>, String> {
+    Ok(run_timed(text, how, config.map(Timing::new), 1)?.0)
+}
+
+/// The same with everything that timing can be asked for, and what the launch did.
+pub fn run_timed(
+    text: &str,
+    how: &CompileOptions,
+    timing: Option<Timing<'_>>,
+    threads: usize,
+) -> Result<(Vec<u8>, LaunchStats), String> {
     let source = Source::new("generated.ptx", text.as_bytes());
     let image = driver::compile(&source, how).map_err(|p| format!("it does not compile: {p}"))?;
     let device = Device::with_memory(16 << 20).map_err(|e| e.to_string())?;
@@ -63,9 +73,9 @@ pub fn run_on(text: &str, how: &CompileOptions, config: Option<&Config>) -> Resu
     let module = Module::load(&device, image).map_err(|p| p.to_string())?;
     let dim = Dim { grid: [CTAS, 1, 1], block: [THREADS, 1, 1], shared_bytes: 0 };
     let launch = LaunchOptions {
-        threads: 1,
+        threads,
         max_instructions: Some(MAX_INSTRUCTIONS),
-        timing: config.map(Timing::new),
+        timing,
         ..LaunchOptions::default()
     };
     let sums = at + own as u64;
@@ -76,9 +86,10 @@ pub fn run_on(text: &str, how: &CompileOptions, config: Option<&Config>) -> Resu
         &6u32.to_le_bytes(),
         &13u32.to_le_bytes(),
     ];
-    module.launch(&device, "kernel", dim, &args, &launch).map_err(|e| format!("it ends with: {e}"))?;
+    let stats = module.launch(&device, "kernel", dim, &args, &launch);
+    let stats = stats.map_err(|e| format!("it ends with: {e}"))?;
     device.read(at, &mut memory).map_err(|e| e.to_string())?;
-    Ok(memory)
+    Ok((memory, stats))
 }
 
 /// Where two memories differ first.

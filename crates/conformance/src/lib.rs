@@ -29,6 +29,7 @@ pub mod inputs;
 pub mod kernels;
 pub mod levels;
 pub mod micro;
+pub mod optimizer;
 pub mod preemption;
 pub mod profile;
 pub mod scheduling;

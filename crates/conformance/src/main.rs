@@ -110,6 +110,28 @@ enum Command {
         #[command(flatten)]
         machine: Machine,
     },
+    /// Run kernels with barriers in loops as they are and optimized while they run, and write docs/optimizer.md.
+    Optimizer {
+        /// A directory with kernels/, ptx/ and h200.json; the repository's own where left out.
+        directory: Option<PathBuf>,
+        /// Where to.
+        #[arg(long, default_value = "docs")]
+        folder: PathBuf,
+        /// Only kernels whose name contains this; nothing is written then.
+        #[arg(long)]
+        filter: Option<String>,
+        /// The largest sets of threads that share optimized code: warp, cta, sm, tpc, gpc or ppu.
+        #[arg(long, default_value = "sm")]
+        level: String,
+        /// Who optimizes: host, early-warp or helper.
+        #[arg(long, default_value = "host")]
+        optimizer: String,
+        /// Only the first table: leave out the comparison of levels, optimizers and ways to profile.
+        #[arg(long)]
+        short: bool,
+        #[command(flatten)]
+        machine: Machine,
+    },
     /// Print the seconds that a timed run takes.
     #[command(hide = true)]
     Seconds {
@@ -233,6 +255,11 @@ fn main() -> ExitCode {
             timed_commands::write_docs(&folder, speed, repetitions, &machine)
         }
         Command::Scheduling { folder, threads } => timed_commands::write_scheduling(&folder, threads),
+        Command::Optimizer { directory, folder, filter, level, optimizer, short, machine } => {
+            let dir = directory.unwrap_or_else(conformance::optimizer::own_directory);
+            let choice = conformance::optimizer::Choice { level, optimizer, filter, short };
+            timed_commands::write_optimizer(&dir, &folder, &choice, &machine)
+        }
         Command::Preemption { folder, machine } => timed_commands::write_preemption(&folder, &machine),
         Command::Seconds { selection, machine, repetitions } => {
             timed_commands::seconds(&selection, &machine, repetitions)

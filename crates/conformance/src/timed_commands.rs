@@ -2,9 +2,10 @@
 //! `scheduling`.
 
 use conformance::kernels::{self, Kernel, Outcome};
-use conformance::preemption;
 use conformance::watch_bench;
-use conformance::{counters, docs, micro, profile, scheduling, stalls, timed, timed_bench, timing};
+use conformance::{
+    counters, docs, micro, optimizer, preemption, profile, scheduling, stalls, timed, timed_bench, timing,
+};
 use machine::Config;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -295,6 +296,26 @@ pub fn write_docs(folder: &Path, speed: bool, repetitions: u32, machine: &Machin
     std::fs::write(&path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     println!("{}", path.display());
     Ok(true)
+}
+
+/// Runs the optimizer's kernels and writes the page on it; whether it gains enough.
+pub fn write_optimizer(
+    directory: &Path,
+    folder: &Path,
+    choice: &optimizer::Choice,
+    machine: &Machine,
+) -> Result<bool, String> {
+    let measured = optimizer::measure(directory, &machine.load()?, choice, machine.threads, |row| {
+        println!("{}", row.line());
+    })?;
+    println!("{:.3} of the cycles, in the geometric mean", measured.mean());
+    if choice.filter.is_none() {
+        let path = folder.join("optimizer.md");
+        std::fs::write(&path, optimizer::page(&measured))
+            .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+        println!("{} written", path.display());
+    }
+    Ok(measured.is_good())
 }
 
 /// Writes the page on scheduling; false when credits with grants do not win where they should.

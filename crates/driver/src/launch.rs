@@ -60,6 +60,8 @@ pub struct LaunchStats {
     pub sampled: Option<Box<Sampled>>,
     /// How evenly warps progressed, where that was asked for.
     pub progress: Option<machine::progress::Progress>,
+    /// What was optimized while it ran, where that was asked for.
+    pub optimized: Option<Box<machine::optimizing::Optimized>>,
 }
 
 /// Why a launch did not finish.

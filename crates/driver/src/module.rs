@@ -149,6 +149,7 @@ impl Module {
                 detail: None,
                 sampled: None,
                 progress: None,
+                optimized: None,
             }),
             Err(simt::LaunchError::Fault(fault)) => {
                 Err(LaunchError::Fault(Box::new(FaultReport::new(entry, self.image(), &fault))))

@@ -5,10 +5,11 @@ use crate::launch::Dim;
 use crate::module::Module;
 use crate::timing::Sampled;
 use machine::distribution::Limiter;
+use machine::optimizing::{Optimized, VersionReport};
 use machine::{Config, Report};
 use std::path::{Path, PathBuf};
 use trace::correlate;
-use trace::profile::{Detail, Launch, Machine, Profile, Samples, Text};
+use trace::profile::{Detail, Launch, Machine, Profile, Samples, Text, Version};
 
 /// Where the texts of a program are looked for.
 #[derive(Clone, Debug, Default)]
@@ -89,5 +90,30 @@ pub fn profile(
         timeline: detail.timeline.clone(),
         spans: detail.spans.clone(),
         samples: None,
+        versions: Vec::new(),
     }
+}
+
+/// Versions of code that were made while a launch ran.
+pub fn versions(optimized: &Optimized) -> Vec<Version> {
+    let row = |v: &VersionReport| {
+        let original = optimized.blocks.get(v.block as usize);
+        Version {
+            number: v.version,
+            block: v.block,
+            entry: original.map_or(0, |b| b.entry),
+            level: v.level,
+            at: v.at,
+            instructions: v.instructions,
+            assumptions: v.assumptions.clone(),
+            checks: v.checks,
+            failures: v.failures,
+            taken: v.taken,
+            given_up: v.given_up,
+            executions: v.executions,
+            cycles: v.cycles,
+            cycles_before: original.map_or(0, |b| b.cycles),
+        }
+    };
+    optimized.versions.iter().map(row).collect()
 }

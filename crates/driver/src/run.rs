@@ -164,7 +164,7 @@ impl<'f> Session<'f> {
             .then(|| (source.name.clone(), String::from_utf8_lossy(&source.bytes).into_owned()));
         let dim = Dim { grid: launch.grid, block: launch.block, shared_bytes: launch.shared_bytes };
         let empty = trace::profile::Detail::default();
-        Some(crate::profile::profile(
+        let profile = crate::profile::profile(
             self.module(number)?,
             &launch.entry,
             dim,
@@ -172,7 +172,9 @@ impl<'f> Session<'f> {
             stats.report.as_ref()?,
             stats.detail.as_deref().unwrap_or(&empty),
             &crate::profile::Sources { ptx, folders },
-        ))
+        );
+        let versions = stats.optimized.as_deref().map(crate::profile::versions).unwrap_or_default();
+        Some(trace::Profile { versions, ..profile })
     }
 
     /// Runs one launch of the file.

@@ -5,6 +5,7 @@ use crate::launch::{FaultReport, LaunchError, LaunchOptions, LaunchStats};
 use crate::limits::{Part, Refusal};
 use crate::module::Module;
 use crate::streams::{Preempting, Streams};
+use machine::optimizing;
 use machine::ppu::{Checkpoints, Ppu, RunOptions, Stopped};
 use machine::report::Shape;
 use machine::sm::trace_cell::{RegisterError, Settings, registers};
@@ -63,6 +64,8 @@ pub struct Timing<'a> {
     pub checkpoints: Option<Checkpoints<'a>>,
     /// Goes on with the launch from a state that was handed over; memory is as it was then, and so are the other options.
     pub resume: Option<&'a [u8]>,
+    /// Optimizes the code while it runs; results stay the same. Launches that start child tasks run as they are.
+    pub optimize: Option<optimizing::Options>,
 }
 
 impl<'a> Timing<'a> {
@@ -78,6 +81,7 @@ impl<'a> Timing<'a> {
             progress: None,
             checkpoints: None,
             resume: None,
+            optimize: None,
         }
     }
 
@@ -100,6 +104,7 @@ impl<'a> Timing<'a> {
             closely: self.closely,
             checkpoints: self.checkpoints,
             resume: self.resume,
+            optimize: self.optimize,
         }
     }
 }
@@ -251,6 +256,7 @@ impl Module {
                     detail: timed.detail,
                     sampled,
                     progress: timed.progress,
+                    optimized: timed.optimized,
                 })
             }
             // What a launch leaves behind when it is stopped is not used again.

@@ -11,6 +11,7 @@
 //! | [`gpc`], [`tpc`], [`sm`] | clusters of SMs and the SM itself |
 //! | [`crossbar`], [`l2`], [`dram`] | memory behind the SMs; [`memory`] puts it together |
 //! | [`ppu`] | a whole processor, running launches; its state, saved and restored |
+//! | [`optimizing`] | code that is optimized while a kernel runs |
 //! | [`units`], [`ports`] | time, places; what travels between blocks |
 //! | [`server`], [`workers`] | contention in virtual time; host threads |
 //! | [`sm::watch`], [`sm::trace_cell`] | who watches warps: for profiles, and as hardware would |
@@ -36,6 +37,7 @@ pub mod io;
 pub mod l2;
 pub mod memory;
 mod observe;
+pub mod optimizing;
 pub mod ports;
 pub mod ppu;
 pub mod progress;

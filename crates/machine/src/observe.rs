@@ -21,7 +21,7 @@ const SPANS_OF_ALL: usize = 400_000;
 /// Who watches an SM during a launch, if anybody does.
 pub fn watcher(
     sm: &Sm,
-    context: &Context<'_>,
+    (context, instructions): (&Context<'_>, usize),
     start: Cycle,
     settings: Option<&Settings>,
     options: &RunOptions<'_>,
@@ -33,7 +33,7 @@ pub fn watcher(
             code.filter(|(_, i)| matches!(i.op, Op::Call | Op::Callx)).map(|(n, _)| n as u32).collect();
         TraceCell::new(sm.id.0, sm.trace_spec(), s, (slots, sub_cores), start.0, &calls)
     });
-    let recorder = recorder(sm, (context.code.scoreboard, context.code.len()), start, options);
+    let recorder = recorder(sm, (context.code.scoreboard, instructions), start, options);
     (cell.is_some() || recorder.is_some()).then(|| Box::new(Watcher { cell, recorder }))
 }
 
@@ -75,9 +75,14 @@ pub fn store(watchers: &mut [Watcher], settings: &Settings, memory: &Memory) -> 
     Ok((records, lost))
 }
 
-/// What all SMs saw.
-pub fn detail(watchers: Vec<Watcher>, context: &Context<'_>, stalls: &[StallCycles]) -> Detail {
-    let mut detail = gather(watchers, context.code.len());
+/// What all SMs saw of code of so many instructions.
+pub fn detail(
+    watchers: Vec<Watcher>,
+    context: &Context<'_>,
+    instructions: usize,
+    stalls: &[StallCycles],
+) -> Detail {
+    let mut detail = gather(watchers, instructions);
     add_waits(&mut detail, context, stalls);
     detail
 }
@@ -132,6 +137,31 @@ fn add_waits(detail: &mut Detail, context: &Context<'_>, stalls: &[StallCycles])
             detail.causes.push(Cause { pc, reason: Stall::Wait, link: Link::Register, cause, cycles, count });
         }
     }
+    detail.causes.sort_by_key(|c| (c.pc, std::cmp::Reverse(c.cycles), c.reason, c.link, c.cause));
+}
+
+/// What was seen of code that was made while the launch ran becomes that of the instructions that it comes from.
+pub fn fold(detail: &mut Detail, own: usize, origin: impl Fn(u32) -> u32) {
+    for pc in own..detail.work.len() {
+        let work = std::mem::take(&mut detail.work[pc]);
+        if let Some(sum) = detail.work.get_mut(origin(pc as u32) as usize) {
+            sum.add(&work);
+        }
+    }
+    detail.work.truncate(own);
+    for cause in &mut detail.causes {
+        (cause.pc, cause.cause) = (origin(cause.pc), origin(cause.cause));
+    }
+    detail.spans.iter_mut().for_each(|s| s.pc = origin(s.pc));
+    // Causes that are one now.
+    detail.causes.sort_by_key(|c| (c.pc, c.reason, c.link, c.cause));
+    detail.causes.dedup_by(|b, a| {
+        let is_same = (a.pc, a.reason, a.link, a.cause) == (b.pc, b.reason, b.link, b.cause);
+        if is_same {
+            (a.cycles, a.count) = (a.cycles + b.cycles, a.count + b.count);
+        }
+        is_same
+    });
     detail.causes.sort_by_key(|c| (c.pc, std::cmp::Reverse(c.cycles), c.reason, c.link, c.cause));
 }
 

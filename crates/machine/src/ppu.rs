@@ -12,6 +12,7 @@ use crate::distribution::Occupancy;
 use crate::front::Front;
 use crate::memory;
 use crate::observe::{self, Traffic};
+use crate::optimizing::{self, Kept as KeptVersions, Optimized, Service};
 use crate::ports::{CtaEnd, CtaStart, Request, Response};
 use crate::progress::Progress;
 use crate::sm::code::Code;
@@ -71,6 +72,8 @@ pub struct RunOptions<'a> {
     /// Goes on with a launch from the state that [`Moment::bytes`] gave. The configuration, the launch, the memory and the
     /// other options are those of then.
     pub resume: Option<&'a [u8]>,
+    /// Optimizes the code while it runs; results stay the same.
+    pub optimize: Option<optimizing::Options>,
 }
 
 /// What a launch did.
@@ -88,6 +91,8 @@ pub struct Timed {
     pub progress: Option<Progress>,
     /// Choices of the schedulers of each SM, where they were asked for.
     pub choices: Vec<Vec<Choice>>,
+    /// What was optimized, where that was asked for.
+    pub optimized: Option<Box<Optimized>>,
 }
 
 /// Why a launch ended early.
@@ -135,6 +140,8 @@ pub struct Ppu {
     /// What tells the programs apart that ran here; each has its own place in memory.
     programs: Vec<u64>,
     trace_registers: Registers,
+    /// Versions of code that launches left for the next ones of their kernels.
+    versions: Vec<KeptVersions>,
     /// The cycle of the last checkpoint.
     checkpointed: Cycle,
 }
@@ -151,6 +158,7 @@ impl Ppu {
             launches: 0,
             programs: Vec::new(),
             trace_registers: Registers::default(),
+            versions: Vec::new(),
             checkpointed: Cycle(0),
             config: Arc::new(config),
         }
@@ -209,9 +217,13 @@ impl Ppu {
         memory: &Memory,
         options: &RunOptions<'_>,
     ) -> Result<Timed, Stopped> {
+        if options.optimize.is_some() && (options.checkpoints.is_some() || options.resume.is_some()) {
+            return Err(Stopped::Checkpoint(
+                "a launch that is optimized while it runs cannot be saved".into(),
+            ));
+        }
         let function = launch.kernel().function();
         let image = launch.program().image();
-        let code = Code::new(image, function.registers, &self.config.sm);
         let resumed = options.resume.map(|bytes| self.resume(bytes)).transpose()?;
         if resumed.as_ref().is_some_and(|begun| begun.tasks.is_some()) {
             return Err(checkpoint::damaged("launches that run at once"));
@@ -224,10 +236,20 @@ impl Ppu {
         if resumed.is_some() && self.programs.len() != known {
             return Err(checkpoint::damaged("another program"));
         }
+        let key = (code_base, function.start);
+        let service = options.optimize.and_then(|o| {
+            let (start, kept) =
+                (self.now.later(self.next_submit), self.versions.iter().find(|k| k.key == key));
+            Service::new(&self.config, o, launch, start, kept).map(Box::new)
+        });
+        let code = match &service {
+            None => Code::new(image, function.registers, &self.config.sm),
+            Some(service) => service.code(&self.config),
+        };
         let contexts = Arc::new(vec![Context {
-            launch: launch.clone(),
+            launch: service.as_ref().map_or(launch, |s| s.launch()).clone(),
             memory,
-            image: image.clone(),
+            image: service.as_ref().map_or_else(|| image.clone(), |s| s.image()),
             code: code.placed(code_base, 0),
             grid_id: self.launches,
             local_base: LOCAL_BASE,
@@ -241,7 +263,11 @@ impl Ppu {
         let shared_split = Occupancy::new(&self.config.sm, &task, split).shared_split;
         let settings = self.trace_registers.settings();
         let program = Arc::new(Program::new(image, self.config.sm.scheduler.grants.accesses));
-        let begin = Begin::new([&contexts[0].code].into_iter(), CONSTANT_BASE, shared_split);
+        let mut begin = Begin::new([&contexts[0].code].into_iter(), CONSTANT_BASE, shared_split);
+        if let Some(service) = &service {
+            // What versions will have is not known yet.
+            (begin.classes, begin.instructions) = (u32::MAX, service.most_instructions());
+        }
         let mut submitted = Ok(());
         let (parts, begun) = match resumed {
             Some(mut resumed) => {
@@ -255,7 +281,7 @@ impl Ppu {
                 // The driver has just written both: the code is in the second-level cache, and the launch carries its
                 // constant bank. (Kernels show no DRAM reads for them, and first constants cost no more than the GPC's
                 // cache.)
-                self.memory.host_write(code_base, image.code.len() as u64 * INSTRUCTION_BYTES);
+                self.memory.host_write(code_base, contexts[0].image.code.len() as u64 * INSTRUCTION_BYTES);
                 let bank = u64::from(isa::abi::launch::PARAMS) + u64::from(function.param_bytes);
                 self.memory.preload_constants(CONSTANT_BASE, bank);
                 let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.sms.len());
@@ -264,7 +290,10 @@ impl Ppu {
                     sm.watch_progress(options.progress, start);
                     sm.set_program(&program);
                     sm.begin_launch(&begin);
-                    sm.watch(observe::watcher(&sm, &contexts[0], start, settings.as_ref(), options));
+                    sm.replacing = service.as_ref().map(|s| s.replacing(sm.id.0.into()));
+                    let instructions = begin.instructions;
+                    let watching = (&contexts[0], instructions);
+                    sm.watch(observe::watcher(&sm, watching, start, settings.as_ref(), options));
                     parts.push(Part {
                         sm,
                         work: Work::new(contexts.clone()),
@@ -288,6 +317,7 @@ impl Ppu {
         let checkpointed = &mut self.checkpointed;
         let mut run =
             Run::new(&self.config, system, front, memory, options, parts, begun, kept, checkpointed, None);
+        run.service = service.map(|s| (s, code_base));
         let outcome = match submitted {
             Ok(()) => Workers::with(options.threads.max(1), |workers| run.finish(workers, reached)),
             Err(full) => Err(Stopped::Refused(full.to_string())),
@@ -300,13 +330,16 @@ impl Ppu {
             progress: None,
             choices: Vec::new(),
             detail: None,
+            optimized: None,
         };
-        timed.stalls.resize(contexts[0].code.len(), [0; STALLS]);
+        timed.stalls.resize(begin.instructions, [0; STALLS]);
         if let Some(print) = options.print {
             run.printed.values().for_each(|text| print(text));
         }
         let traffic = run.traffic.take();
+        let service = run.service.take().map(|s| s.0);
         let mut watchers = Vec::new();
+        let mut replaced = Vec::new();
         for mut part in run.parts {
             if options.record_choices {
                 timed.choices.push(part.sm.take_choices());
@@ -316,6 +349,7 @@ impl Ppu {
             }
             part.sm.add_to(&mut timed.counters, &mut timed.stalls);
             watchers.push(part.sm.take_watcher());
+            replaced.extend(part.sm.end_replacing());
             self.sms.push(part.sm);
         }
         let end = outcome?;
@@ -328,10 +362,27 @@ impl Ppu {
             self.trace_registers.report(records, lost);
         }
         if let Some(traffic) = traffic {
-            let mut detail = observe::detail(watchers, &contexts[0], &timed.stalls);
+            let mut detail = observe::detail(watchers, &contexts[0], begin.instructions, &timed.stalls);
+            if let Some(service) = &service {
+                observe::fold(&mut detail, image.code.len() + 1, |pc| service.origin(pc));
+            }
             detail.code_base = code_base;
             traffic.finish(timed.cycles, timed.counters, &mut detail.timeline);
             timed.detail = Some(Box::new(detail));
+        }
+        if let Some(service) = service {
+            // Cycles of versions are those of the instructions that they come from.
+            for pc in image.code.len() + 1..timed.stalls.len() {
+                let row = std::mem::replace(&mut timed.stalls[pc], [0; STALLS]);
+                let own = &mut timed.stalls[service.origin(pc as u32) as usize];
+                own.iter_mut().zip(row).for_each(|(sum, n)| *sum += n);
+            }
+            timed.stalls.truncate(image.code.len() + 1);
+            if let Some(kept) = service.keep(key, replaced.iter().map(|r| &r.table)) {
+                self.versions.retain(|k| k.key != key);
+                self.versions.push(kept);
+            }
+            timed.optimized = Some(service.report(replaced.into_iter().map(|r| (r.tally, r.events))));
         }
         Ok(timed)
     }
@@ -358,6 +409,8 @@ struct Run<'l, 'p> {
     traffic: Option<Traffic>,
     /// Where more than one launch runs.
     tasks: Option<Tasks<'l, 'p>>,
+    /// Where code is optimized while it runs: who does it, and where the code lies.
+    service: Option<(Box<Service>, u64)>,
     /// For checkpoints: what the processor keeps from launch to launch, and the cycle of the last one.
     kept: Kept,
     checkpointed: &'p mut Cycle,
@@ -393,6 +446,7 @@ impl<'l, 'p> Run<'l, 'p> {
             printed,
             traffic,
             tasks,
+            service: None,
             kept,
             checkpointed,
         }
@@ -450,7 +504,7 @@ impl<'l, 'p> Run<'l, 'p> {
             .map(|(part, _)| part)
             .collect();
         // With no CTA on its way to an SM, SMs may run on by themselves.
-        let may_run_on = self.tasks.is_none() && self.front.next_event().is_none();
+        let may_run_on = self.tasks.is_none() && self.service.is_none() && self.front.next_event().is_none();
         let ahead = if may_run_on { until + AHEAD } else { until };
         workers.each(&mut due, |_, part| {
             part.sm.deliver(&mut part.answers);
@@ -470,7 +524,9 @@ impl<'l, 'p> Run<'l, 'p> {
             }
         }
         if let Some(f) = failure {
-            return Err(Stopped::Fault(f.clone()));
+            let mut f = f.clone();
+            f.fault.pc.0 = self.origin(f.fault.pc.0);
+            return Err(Stopped::Fault(f));
         }
         // Requests that leave their SM before the exchange point.
         let mut any = false;
@@ -513,6 +569,14 @@ impl<'l, 'p> Run<'l, 'p> {
             if let Some(tasks) = &mut self.tasks {
                 tasks.collect(part, self.front);
             }
+        }
+        if let Some((service, place)) = &mut self.service {
+            let (grown, gpcs) = service.serve(&mut self.parts, until, self.config);
+            if let Some(from) = grown {
+                let bytes = u64::from(service.launch().kernel().end() - from) * INSTRUCTION_BYTES;
+                self.memory.host_write(*place + u64::from(from) * INSTRUCTION_BYTES, bytes);
+            }
+            gpcs.into_iter().for_each(|n| self.memory.forget_code(n));
         }
         if let Some(traffic) = self.traffic.as_mut().filter(|t| t.is_due(until)) {
             let mut counters = self.memory.counters();
@@ -565,10 +629,16 @@ impl<'l, 'p> Run<'l, 'p> {
         part.map_or_else(|| "no SM has a warp".to_owned(), |p| p.sm.waiting())
     }
 
+    /// The place in the program that an instruction comes from.
+    fn origin(&self, pc: u32) -> u32 {
+        self.service.as_ref().map_or(pc, |(service, _)| service.origin(pc))
+    }
+
     /// Where the first of the CTAs that run is.
     fn whereabouts(&self) -> Option<Whereabouts> {
         let ctas = self.parts.iter().flat_map(|p| &p.work.ctas).filter(|cta| cta.is_used);
-        ctas.min_by_key(|cta| cta.linear)?.resident.whereabouts()
+        let at = ctas.min_by_key(|cta| cta.linear)?.resident.whereabouts()?;
+        Some(Whereabouts { pc: isa::Pc(self.origin(at.pc.0)), ..at })
     }
 
     /// No SM does anything, and nothing is under way.

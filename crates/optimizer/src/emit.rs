@@ -4,6 +4,7 @@ use crate::assign::Assignment;
 use crate::blocks::{Block, Blocks, is_barrier};
 use crate::graph::{Graph, Kind, Node, Slot};
 use crate::liveness::{PREDICATES, Set};
+use crate::reuse;
 use crate::sites::{Site, Watch};
 use crate::trace::{End, Trace};
 use crate::version::{Assumption, Link, Version};
@@ -79,6 +80,7 @@ pub fn emit(
         w.heads.insert(r.trace.head, (w.code.len() as u32, r.trace.is_open));
         w.trace(r, ready.get(n + 1).map(|r| r.trace.head));
     }
+    reuse::mark(&mut w.code);
     for (branch, place, converge, copies, goal) in std::mem::take(&mut w.stubs) {
         let at = w.code.len() as u32;
         w.goals.push((branch, Goal::Inside(at)));

@@ -18,7 +18,7 @@
 //! | `specialise`, `fold`, `evaluate` | values that turn out known, and what follows from them |
 //! | `apart`, `memory` | loads that need not be repeated; what may change places |
 //! | `simplify`, `gather` | what is computed twice or for nobody; ways out that can be taken at once |
-//! | `order`, `assign`, `emit` | the order of instructions, registers, code |
+//! | `order`, `assign`, `emit`, `reuse` | the order of instructions, registers, code, operands that are kept |
 //! | `explain` | all that as text |
 //! | [`damaged`] | what the fuzz target runs |
 //!
@@ -43,6 +43,7 @@ mod memory;
 mod optimize;
 mod order;
 pub mod profile;
+mod reuse;
 mod simplify;
 pub mod sites;
 mod specialise;

@@ -278,8 +278,32 @@ fn handler(i: &Inst, u: &mut Uop) -> Option<Levels> {
     system::decode(i, u)
 }
 
-/// Rows that the code of a function needs: general registers, uniform registers, convergence registers.
-fn needs(code: &[Inst]) -> (u32, u32, u32) {
+/// Rows of a warp's file: general registers, uniform registers, convergence registers. Room for code that is made while a
+/// launch runs, or what there is of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Room {
+    pub registers: u32,
+    pub uniforms: u32,
+    pub barriers: u32,
+}
+
+impl Room {
+    /// The larger of both, part by part.
+    fn or(self, other: Room) -> Room {
+        Room {
+            registers: self.registers.max(other.registers),
+            uniforms: self.uniforms.max(other.uniforms),
+            barriers: self.barriers.max(other.barriers),
+        }
+    }
+
+    fn holds(self, other: Room) -> bool {
+        self.or(other) == self
+    }
+}
+
+/// Rows that the code of a function needs.
+fn needs(code: &[Inst]) -> Room {
     let (mut registers, mut uniforms, mut barriers) = (1, 0, 0);
     for i in code {
         for (r, n) in i.reads().chain(i.writes()) {
@@ -306,18 +330,83 @@ fn needs(code: &[Inst]) -> (u32, u32, u32) {
             barriers = barriers.max(i.field(Field::Bar4) + 1);
         }
     }
-    (registers, uniforms, barriers)
+    Room { registers, uniforms, barriers }
 }
 
-/// Decodes an entry and all it can reach; other places are illegal instructions.
-pub fn kernel(image: &Image, entry: usize, level: Isa) -> Kernel {
+/// A BSYNC gives up soon when a BSSY of this code that names it says so.
+fn mark_soft(code: &[Inst], soft: &mut [bool]) {
+    for i in code {
+        if let (Op::Bssy, true, Some(pc)) = (i.op, i.flag(Field::Soft), i.target())
+            && let Some(soft) = soft.get_mut(pc as usize)
+        {
+            *soft = true;
+        }
+    }
+}
+
+/// Why code cannot be put behind a kernel's: it names registers that warps have no room for, or places that do not exist.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoRoom;
+
+/// A kernel with instructions behind its own, from its end on. What was there stays where it was, the one that catches
+/// whoever runs past the end of the kernel's own code too.
+pub fn grown(old: &Kernel, code: &[Inst]) -> Result<Kernel, NoRoom> {
+    let first = old.uops.len() as u32;
+    let end = first + code.len() as u32;
+    let is_inside = |i: &Inst| i.target().is_none_or(|pc| pc < end);
+    if !old.room.holds(needs(code)) || !code.iter().all(is_inside) {
+        return Err(NoRoom);
+    }
+    let mut decoder = Decoder {
+        layout: old.layout,
+        level: old.level,
+        pool: old.pool.clone(),
+        index: HashMap::new(),
+        modified: old.modified.clone(),
+        hints: old.hints,
+        bank_bytes: old.bank_bytes,
+    };
+    let mut soft = vec![false; end as usize];
+    mark_soft(code, &mut soft);
+    let mut uops = old.uops.clone();
+    for (pc, inst) in (first..).zip(code) {
+        uops.push(decoder.instruction(pc, inst, soft[pc as usize]));
+    }
+    if !code.is_empty() {
+        // Nobody runs past the end of this code either.
+        uops.push(decoder.instruction(0, &Inst::new(Op::Tex), false));
+    }
+    decoder.layout.end = decoder.layout.pool + decoder.pool.len() as u32 * ROW;
+    Ok(Kernel {
+        level: old.level,
+        own: old.own,
+        room: old.room,
+        bank_bytes: old.bank_bytes,
+        cleared: old.cleared.clone(),
+        uops,
+        modified: decoder.modified,
+        watched: old.watched.clone(),
+        openings: old.openings.clone(),
+        function: old.function.clone(),
+        layout: decoder.layout,
+        pool: decoder.pool,
+        hints: decoder.hints,
+        uses_heap: old.uses_heap,
+        uses_printf: old.uses_printf,
+        launches: old.launches,
+        pushes: old.pushes,
+    })
+}
+
+/// Decodes an entry and all it can reach; other places are illegal instructions. Warps have at least this room.
+pub fn kernel(image: &Image, entry: usize, level: Isa, room: Room) -> Kernel {
     let seen = reachable(image, entry);
     let reached: Vec<_> = image.functions.iter().zip(&seen).filter(|(_, s)| **s).map(|(f, _)| f).collect();
-    let (mut registers, mut uniforms, mut barriers) = (1, 0, 0);
-    for f in &reached {
-        let (r, u, b) = needs(&image.code[f.start as usize..f.end as usize]);
-        (registers, uniforms, barriers) = (registers.max(r), uniforms.max(u), barriers.max(b));
-    }
+    let room = reached
+        .iter()
+        .map(|f| needs(&image.code[f.start as usize..f.end as usize]))
+        .fold(room.or(Room { registers: 1, uniforms: 0, barriers: 0 }), Room::or);
+    let Room { registers, uniforms, barriers } = room;
     let mut layout = Layout::default();
     let mut end = 0;
     for (part, rows) in [
@@ -349,14 +438,9 @@ pub fn kernel(image: &Image, entry: usize, level: Isa) -> Kernel {
     let nothing = decoder.instruction(0, &Inst::new(Op::Tex), false);
     let mut uops = vec![nothing; image.code.len() + 1];
     let (mut uses_heap, mut uses_printf, mut launches, mut pushes) = (false, false, false, false);
-    // A BSYNC gives up soon when a BSSY that names it says so.
     let mut soft = vec![false; image.code.len()];
     for f in &reached {
-        for i in &image.code[f.start as usize..f.end as usize] {
-            if let (Op::Bssy, true, Some(pc)) = (i.op, i.flag(Field::Soft), i.target()) {
-                soft[pc as usize] = true;
-            }
-        }
+        mark_soft(&image.code[f.start as usize..f.end as usize], &mut soft);
     }
     for f in &reached {
         for pc in f.start..f.end {
@@ -383,8 +467,13 @@ pub fn kernel(image: &Image, entry: usize, level: Isa) -> Kernel {
     };
     Kernel {
         level,
+        own: image.code.len() as u32,
+        room,
+        bank_bytes,
         cleared,
         uops,
+        watched: Vec::new(),
+        openings: Vec::new(),
         modified: decoder.modified,
         function: image.functions[entry].clone(),
         layout: decoder.layout,

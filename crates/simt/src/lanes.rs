@@ -12,6 +12,7 @@ use crate::log::Log;
 use crate::memory::{Bounds, Memory};
 use crate::program::{Banks, Kernel};
 use crate::uop::{Flow, ROW, Uop};
+use crate::watched::Observer;
 
 /// All lanes.
 pub const FULL: u32 = u32::MAX;
@@ -56,6 +57,8 @@ pub struct Lanes {
     pub(crate) concurrent: bool,
     /// The warp's place in its CTA.
     pub warp: u32,
+    /// Who is told what happens at watched instructions.
+    pub(crate) observer: Option<Box<dyn Observer>>,
 }
 
 impl Lanes {
@@ -82,6 +85,7 @@ impl Lanes {
             forced: false,
             concurrent: false,
             warp: 0,
+            observer: None,
         }
     }
 

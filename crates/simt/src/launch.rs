@@ -1,9 +1,13 @@
 //! A launch, prepared: what all of its CTAs share.
 
+use crate::decode::{self, NoRoom, Pooled, Room};
 use crate::memory::Memory;
 use crate::program::{Banks, Kernel, Program, launch_bank};
 use crate::runner::LaunchError;
+use crate::watched::{self, What};
+use isa::Inst;
 use isa::abi::launch::{ENVREG, PARAMS, PARAMS_MAX};
+use isa::image::Function;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -33,10 +37,30 @@ impl Shape {
 /// Local bytes that a thread can have.
 const LOCAL_MAX: u32 = 512 << 10;
 
+/// Code for a launch that runs, and what is to be known of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Growth<'a> {
+    pub code: &'a [Inst],
+    /// Instructions that become watched, besides those that are.
+    pub watch: &'a [(u32, What)],
+    /// Barriers behind which warps can be sent to other code, all of them, and numbers of what is behind them.
+    pub openings: &'a [(u32, u32)],
+}
+
+/// The words of rows of constants.
+fn words(pool: &[Pooled], banks: &Banks) -> Vec<u32> {
+    let word = |p: &Pooled| match *p {
+        Pooled::Imm(x) => x,
+        Pooled::Const { bank, offset } => banks.word(bank, offset),
+    };
+    pool.iter().map(word).collect()
+}
+
 /// Levels that child tasks may nest.
 pub const DEPTH_MAX: u32 = 64;
 
 /// A kernel with its arguments.
+#[derive(Clone)]
 pub struct Launch {
     program: Program,
     /// Child tasks above this one.
@@ -114,7 +138,7 @@ impl Launch {
             if !launch.banks.set_constants(constants) {
                 return None;
             }
-            launch.pool = launch.banks.pool(&launch.kernel.pool);
+            launch.pool = words(&launch.kernel.pool, &launch.banks);
         }
         Some(Launch { depth: saved.depth, queue: saved.queue, ..launch })
     }
@@ -162,7 +186,7 @@ impl Launch {
         }
         let bank = launch_bank(shape, program.const_base(), params);
         let banks = program.banks(memory, bank).map_err(|e| LaunchError::Invalid(e.to_string()))?;
-        let pool = banks.pool(&kernel.pool);
+        let pool = words(&kernel.pool, &banks);
         let local_bytes =
             if f.unbounded_stack { f.local_bytes.max(shape.stack_bytes) } else { f.local_bytes };
         Ok(Launch {
@@ -178,6 +202,31 @@ impl Launch {
             pool,
             kernel,
         })
+    }
+
+    /// The same launch with warps that have at least this room, for code that is made while it runs.
+    pub fn with_room(&self, room: Room) -> Launch {
+        let image = self.program.image();
+        let is_it = |f: &Function| f.is_entry && f.start == self.kernel.function.start;
+        let Some(entry) = image.functions.iter().position(is_it) else { return self.clone() };
+        let kernel = Arc::new(decode::kernel(image, entry, self.kernel.level, room));
+        let pool = words(&kernel.pool, &self.banks);
+        Launch { kernel, pool, ..self.clone() }
+    }
+
+    /// The same launch with code behind that of its kernel, at [`Kernel::end`].
+    pub fn grown(&self, growth: &Growth<'_>) -> Result<Launch, NoRoom> {
+        let mut kernel = decode::grown(&self.kernel, growth.code)?;
+        watched::watch(&mut kernel, growth.watch);
+        kernel.openings = growth.openings.to_vec();
+        kernel.openings.sort_unstable();
+        let pool = words(&kernel.pool, &self.banks);
+        Ok(Launch { kernel: Arc::new(kernel), pool, ..self.clone() })
+    }
+
+    /// A word of a constant bank as the launch's warps see it.
+    pub fn constant(&self, bank: u8, offset: u32) -> u32 {
+        self.banks.word(bank, offset)
     }
 
     /// A child task: another kernel of the program, by its address.
@@ -224,6 +273,11 @@ impl Launch {
 
     pub fn ctas(&self) -> u64 {
         self.grid.iter().map(|&n| u64::from(n)).product()
+    }
+
+    /// Rows that a warp has for registers of each kind.
+    pub fn room(&self) -> Room {
+        self.kernel.room
     }
 
     /// A CTA's place in the grid.

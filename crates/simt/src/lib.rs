@@ -9,6 +9,7 @@
 //! | [`memory`], [`local`] | device memory; local memory |
 //! | [`launch`], [`runner`] | a launch, and how it runs functionally |
 //! | [`resident`], [`log`] | a CTA in an SM of a timed machine, an instruction at a time; what an SM did to global memory |
+//! | [`watched`] | what happens at instructions that somebody watches |
 //! | [`special`], [`printf`], [`fault`] | special registers, device output, what can go wrong |
 //!
 //! # Semantics
@@ -39,6 +40,7 @@ pub mod special;
 mod uninitialised;
 pub mod uop;
 pub mod warp;
+pub mod watched;
 
 pub use fault::{Access, Fault, FaultKind, Space};
 pub use launch::{Launch, Shape};

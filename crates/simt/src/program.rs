@@ -6,6 +6,7 @@ use crate::level::Isa;
 use crate::memory::{Bounds, Memory, MemoryError};
 use crate::ops::modify::Modified;
 use crate::uop::Uop;
+use crate::watched::Watched;
 use isa::abi::{self, BANK_CONST, BANK_LAUNCH, BANK_LOADER, launch};
 use isa::image::{Function, Image, Relocation, Space, Symbol};
 use std::collections::HashMap;
@@ -65,8 +66,17 @@ pub struct Loaded {
 /// An entry function, decoded for one level.
 pub struct Kernel {
     pub(crate) level: Isa,
-    /// The image's code, and one more that catches whoever runs past its end.
+    /// Instructions of the image.
+    pub(crate) own: u32,
+    /// The image's code, and one more that catches whoever runs past its end; then what was made while the launch runs.
     pub(crate) uops: Vec<Uop>,
+    /// What warps have room for, and bytes of each constant bank that exist for certain.
+    pub(crate) room: decode::Room,
+    pub(crate) bank_bytes: [u32; 8],
+    /// What instructions do that somebody watches, in the order of their places.
+    pub(crate) watched: Vec<(u32, Watched)>,
+    /// Barriers behind which warps are sent to other code, in the order of their places, and the numbers of what is behind them.
+    pub(crate) openings: Vec<(u32, u32)>,
     pub(crate) modified: Vec<Modified>,
     pub(crate) function: Function,
     /// Rows of a warp's file, in bytes from its start.
@@ -88,7 +98,12 @@ pub struct Kernel {
 impl Kernel {
     /// Instructions of the image.
     pub fn len(&self) -> u32 {
-        self.uops.len() as u32 - 1
+        self.own
+    }
+
+    /// Where code that is put behind it begins.
+    pub fn end(&self) -> u32 {
+        self.uops.len() as u32
     }
 
     pub fn is_empty(&self) -> bool {
@@ -237,7 +252,7 @@ impl Loaded {
         let level = if level.is_available() { level } else { Isa::Baseline };
         let kernel = kernels
             .entry((n as u32, level))
-            .or_insert_with(|| Arc::new(decode::kernel(&self.image, n, level)));
+            .or_insert_with(|| Arc::new(decode::kernel(&self.image, n, level, decode::Room::default())));
         Some(kernel.clone())
     }
 
@@ -259,6 +274,7 @@ impl Loaded {
 }
 
 /// Constant banks as a launch sees them.
+#[derive(Clone)]
 pub struct Banks {
     launch: Vec<u8>,
     constant: Vec<u8>,
@@ -291,15 +307,6 @@ impl Banks {
         let fits = constants.len() == self.constant.len();
         self.constant = constants;
         fits
-    }
-
-    /// What rows of constants hold.
-    pub(crate) fn pool(&self, rows: &[decode::Pooled]) -> Vec<u32> {
-        let word = |p: &decode::Pooled| match *p {
-            decode::Pooled::Imm(x) => x,
-            decode::Pooled::Const { bank, offset } => self.word(bank, offset),
-        };
-        rows.iter().map(word).collect()
     }
 
     /// An aligned datum of at most 16 bytes.

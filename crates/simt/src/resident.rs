@@ -19,6 +19,7 @@ use crate::special::{Place, Time};
 use crate::uop::{Flow, ROW, Uop};
 pub use crate::warp::Issuing;
 use crate::warp::{self, Env, SLICE, Warp};
+use crate::watched::Observer;
 use serde::{Deserialize, Serialize};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -443,6 +444,61 @@ impl<'l> Resident<'l> {
     pub fn take_pushed(&mut self) -> bool {
         // SAFETY: as above.
         std::mem::take(&mut unsafe { self.cta.as_mut() }.pushed)
+    }
+
+    // --- other code while it runs -------------------------------------------------------------------------------
+
+    /// The launch has more code now; warps stay where they are.
+    pub fn grow(&mut self, launch: &Arc<Launch>) {
+        // SAFETY: made from a box, owned, and nobody else has a reference; its warps get the new place below.
+        let mut bounds = Vec::from(unsafe { Box::from_raw(self.bounds.as_ptr()) });
+        bounds.resize(launch.kernel.hints as usize, Bounds::default());
+        self.bounds = NonNull::from(Box::leak(bounds.into_boxed_slice()));
+        self.launch = launch.clone();
+        self.code = NonNull::from(&self.launch.kernel.uops[..]);
+        let (cta, bounds) = (self.cta.as_ptr(), self.bounds.cast().as_ptr());
+        for warp in &mut self.warps {
+            warp.grow(launch);
+            let mut env = env!(self, None);
+            warp.bind(&mut env);
+            (warp.lanes.cta, warp.lanes.bounds) = (cta, bounds);
+        }
+    }
+
+    /// Where a warp goes from now on when it leaves barriers, a place for each number of [`crate::launch::Growth::openings`]; empty:
+    /// to the instruction behind them.
+    pub fn set_entries(&mut self, w: usize, entries: &[u32]) {
+        let kernel = &self.launch.kernel;
+        let is_inside = entries.iter().all(|&pc| (pc as usize) < kernel.uops.len());
+        let own = &mut self.warps[w].entries;
+        own.clear();
+        if is_inside {
+            own.extend_from_slice(entries);
+        }
+    }
+
+    /// The CTA has just started: its warps begin at this place instead, the block with this number.
+    pub fn begin_at(&mut self, block: u32, pc: u32) {
+        if (pc as usize) < self.launch.kernel.uops.len() {
+            for warp in &mut self.warps {
+                warp.pc = pc;
+                warp.tell_entry(&self.launch.kernel, block, warp.lanes.active);
+            }
+        }
+    }
+
+    /// Who is told what happens at watched instructions of a warp.
+    pub fn observe(&mut self, w: usize, observer: Option<Box<dyn Observer>>) {
+        self.warps[w].lanes.observer = observer;
+    }
+
+    pub fn observer(&mut self, w: usize) -> Option<&mut (dyn Observer + 'static)> {
+        self.warps[w].lanes.observer.as_deref_mut()
+    }
+
+    /// Whether all lanes of a warp that have not ended wait at CTA barriers, or have just left one.
+    pub fn is_at_barrier(&self, w: usize) -> bool {
+        self.warps[w].is_at_barrier()
     }
 
     // --- suspended and restored ---------------------------------------------------------------------------------

@@ -21,8 +21,10 @@ use crate::launch::Launch;
 use crate::local;
 use crate::memory::{Bounds, Memory};
 use crate::ops::collective;
+use crate::program::Kernel;
 use crate::special::{self, Time};
 use crate::uop::{Flow, ROW, Uop};
+use crate::watched;
 use isa::field::{BarMode, Field};
 use isa::{Op, Pc, Special};
 use serde::{Deserialize, Serialize};
@@ -122,6 +124,8 @@ pub struct Warp {
     splits: Vec<Split>,
     /// In a timed machine: the instructions after which another split gets its turn.
     pub(crate) rotate_at: u64,
+    /// Where the code behind each barrier begins, by [`Kernel::openings`]; none where nobody changes it.
+    pub(crate) entries: Vec<u32>,
     /// Instructions executed, by the warp and by its threads.
     pub executed: u64,
     pub thread_executed: u64,
@@ -151,20 +155,15 @@ unsafe impl Send for Warp {}
 impl Warp {
     /// A slot for warps of this launch.
     pub fn new(launch: &Launch) -> Warp {
-        let layout = &launch.kernel.layout;
-        let mut file = Aligned::zeroed(layout.end as usize);
-        let rows = &mut file.as_mut_slice()[layout.pool as usize..layout.end as usize];
-        for (row, value) in rows.chunks_exact_mut(ROW as usize).zip(&launch.pool) {
-            for lane in row.chunks_exact_mut(4) {
-                lane.copy_from_slice(&value.to_le_bytes());
-            }
-        }
+        let mut file = Aligned::zeroed(launch.kernel.layout.end as usize);
+        fill_pool(&mut file, launch);
         Warp {
             lanes: Lanes::unbound(),
             file,
             pc: 0,
             splits: Vec::new(),
             rotate_at: 0,
+            entries: Vec::new(),
             executed: 0,
             thread_executed: 0,
         }
@@ -246,6 +245,11 @@ impl Warp {
     /// Whether lanes wait for child tasks.
     pub fn waits_for_children(&self) -> bool {
         self.splits.iter().any(|s| s.state == State::Children)
+    }
+
+    /// Whether all lanes that have not ended wait at CTA barriers.
+    pub fn is_at_barrier(&self) -> bool {
+        self.lanes.active == 0 && self.splits.iter().all(|s| matches!(s.state, State::Barrier { .. }))
     }
 
     /// The place of the split that runs next, if one can.
@@ -434,11 +438,41 @@ impl Warp {
             {
                 self.splits.remove(n);
                 self.deliver(s, result);
-                self.ready(s.pc + 1, s.mask);
+                let to = if self.entries.is_empty() { s.pc + 1 } else { self.behind(s.pc, s.mask) };
+                self.ready(to, s.mask);
             } else {
                 n += 1;
             }
         }
+    }
+
+    /// Where lanes go that leave the barrier at a place.
+    #[cold]
+    fn behind(&mut self, pc: u32, mask: u32) -> u32 {
+        // SAFETY: `kernel` is bound.
+        let kernel = unsafe { &*self.lanes.kernel };
+        let Ok(n) = kernel.openings.binary_search_by_key(&pc, |o| o.0) else { return pc + 1 };
+        let block = kernel.openings[n].1;
+        self.tell_entry(kernel, block, mask);
+        self.entries.get(block as usize).copied().unwrap_or(pc + 1)
+    }
+
+    /// Tells the observer that lanes begin with a block.
+    pub(crate) fn tell_entry(&mut self, kernel: &Kernel, block: u32, mask: u32) {
+        if let Some(mut observer) = self.lanes.observer.take() {
+            observer.enter(block, mask, &watched::registers(&self.lanes, kernel));
+            self.lanes.observer = Some(observer);
+        }
+    }
+
+    /// The launch has more code now: rows for its constants, and everything else as it was.
+    pub(crate) fn grow(&mut self, launch: &Launch) {
+        let layout = &launch.kernel.layout;
+        let mut file = Aligned::zeroed(layout.end as usize);
+        let pool = layout.pool as usize;
+        file.as_mut_slice()[..pool].copy_from_slice(&self.file.as_slice()[..pool]);
+        fill_pool(&mut file, launch);
+        self.file = file;
     }
 
     fn deliver(&mut self, s: Split, result: Reduction) {
@@ -583,6 +617,9 @@ impl Warp {
                     // SAFETY: the row exists.
                     unsafe { self.lanes.store(u.d, m, &[pc + 1; 32]) };
                 }
+                if let Some(observer) = &mut self.lanes.observer {
+                    observer.branch(pc, m | rest, m);
+                }
                 self.ready(u.imm as u32, m);
                 (self.pc, self.lanes.active) = (pc + 1, rest);
             }
@@ -705,6 +742,17 @@ impl Warp {
             }
         }
         debug_assert!(Special::from_bits(u.aux).is_some());
+    }
+}
+
+/// Puts constants into their rows.
+fn fill_pool(file: &mut Aligned, launch: &Launch) {
+    let layout = &launch.kernel.layout;
+    let rows = &mut file.as_mut_slice()[layout.pool as usize..layout.end as usize];
+    for (row, value) in rows.chunks_exact_mut(ROW as usize).zip(&launch.pool) {
+        for lane in row.chunks_exact_mut(4) {
+            lane.copy_from_slice(&value.to_le_bytes());
+        }
     }
 }
 

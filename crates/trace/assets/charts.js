@@ -191,6 +191,18 @@ function memory(launch) {
   byId("memory-chart").replaceChildren(flow);
 }
 
+// Versions of code that were made while the launch ran.
+function versions(launch) {
+  byId("versions").hidden = launch.versions.length === 0;
+  const head = [["Version", ""], ["Block", ""], ["Line", ""], ["Level", "n"], ["Taken", "n"], ["Given up", "n"], ["Executions", "n"], ["Cycles before", "n"], ["Cycles", "n"], ["Checks", "n"], ["Failed", "n"], ["Assumes", ""]];
+  const table = el("table", {}, el("tr", {}, ...head.map(([name, kind]) => el("th", { class: kind }, name))));
+  for (const v of launch.versions) {
+    const numbers = [v.level, v.taken, v.given_up, v.executions, v.before, v.cycles, v.checks, v.failures];
+    table.append(el("tr", {}, el("td", {}, `${v.number}`), el("td", {}, `${v.block}`), el("td", {}, v.place || `0x${(16 * v.pc).toString(16)}`), ...numbers.map(n => el("td", { class: "n" }, whole(n))), el("td", {}, v.assumptions.join("; "))));
+  }
+  byId("versions-list").replaceChildren(el("div", { class: "scroll" }, table));
+}
+
 function numbers(launch) {
   const host = byId("numbers-list");
   if (launch.compare) {

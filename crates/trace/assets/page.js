@@ -28,6 +28,7 @@ function open(n) {
   tiles(launch);
   advice(launch, view);
   states(view, choose);
+  versions(launch);
   timeline(launch);
   memory(launch);
   numbers(launch);

@@ -12,11 +12,12 @@
 //! | --- | --- |
 //! | `PROF` | a [`Profile`], as postcard writes it; one for each launch, in order |
 //! | `RECS` | records of the profile before it: 4 bytes with the [`Form`] word, then records back to back ([`crate::record`]) |
+//! | `VERS` | versions of code of the profile before it, a list of [`Version`] as postcard writes it |
 //! | others | left out by readers that do not know them |
 //!
 //! Numbers are little-endian. A reader trusts nothing: it checks every length, checksum and index.
 
-use crate::profile::Profile;
+use crate::profile::{Profile, Version};
 use crate::record::{self, Form, Record};
 use std::fmt;
 
@@ -24,6 +25,7 @@ const MAGIC: &[u8; 4] = b"WLTR";
 const VERSION: u32 = 1;
 const PROFILE: &[u8; 4] = b"PROF";
 const RECORDS: &[u8; 4] = b"RECS";
+const VERSIONS: &[u8; 4] = b"VERS";
 
 /// Why bytes are no trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,6 +63,11 @@ impl Recorder {
         let body = postcard::to_allocvec(profile)
             .map_err(|e| TraceError(format!("the profile cannot be written: {e}")))?;
         self.chunk(PROFILE, &body);
+        if !profile.versions.is_empty() {
+            let body = postcard::to_allocvec(&profile.versions)
+                .map_err(|e| TraceError(format!("the versions cannot be written: {e}")))?;
+            self.chunk(VERSIONS, &body);
+        }
         Ok(())
     }
 
@@ -116,6 +123,16 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Recorded>, TraceError> {
                     .map_err(|e| TraceError(format!("a profile of the trace is damaged: {e}")))?;
                 check(&profile)?;
                 launches.push(Recorded { profile, records: Vec::new() });
+            }
+            VERSIONS => {
+                let versions: Vec<Version> = postcard::from_bytes(body)
+                    .map_err(|e| TraceError(format!("the versions of the trace are damaged: {e}")))?;
+                let launch =
+                    launches.last_mut().ok_or_else(|| fail("the trace has versions before a profile"))?;
+                if versions.iter().any(|v| launch.profile.at(v.entry).is_none()) {
+                    return Err(fail("a version of the trace begins with no instruction"));
+                }
+                launch.profile.versions = versions;
             }
             RECORDS => {
                 let (word, body) = body
@@ -241,9 +258,12 @@ mod tests {
     #[test]
     fn damage_is_an_error() {
         let good = written();
+        // Versions are a chunk of their own.
+        let without = |p: &Profile| Profile { versions: Vec::new(), ..p.clone() };
+        let expected = without(&sample());
         for n in 0..good.len() {
             if let Ok(launches) = read(&good[..n]) {
-                assert_eq!(launches[0].profile, sample(), "cut at a chunk's end");
+                assert_eq!(without(&launches[0].profile), expected, "cut at a chunk's end");
             }
         }
         for n in 0..good.len() {
@@ -251,7 +271,7 @@ mod tests {
             bad[n] ^= 0x41;
             // Only the tag of a chunk is not covered by a checksum: an unknown one is left out.
             if let Ok(launches) = read(&bad) {
-                assert_eq!(launches[0].profile, sample());
+                assert_eq!(without(&launches[0].profile), expected);
             }
         }
         assert!(read(b"WLTR").is_err() && read(b"").is_err() && !is_trace(b"WLIM"));

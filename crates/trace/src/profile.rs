@@ -29,6 +29,34 @@ pub struct Profile {
     pub spans: Vec<Span>,
     /// What trace cells collected, if they were asked to.
     pub samples: Option<Samples>,
+    /// Versions of code that were made while it ran. In trace files they are a chunk of their own.
+    #[serde(skip)]
+    pub versions: Vec<Version>,
+}
+
+/// A version of code that was made while a launch ran. What it cost is counted where its instructions come from.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Version {
+    pub number: u32,
+    /// The block that it stands for, and the instruction that this begins with.
+    pub block: u32,
+    pub entry: u32,
+    /// How often the block had been optimized.
+    pub level: u32,
+    /// Cycles since the launch began when it was asked for.
+    pub at: u64,
+    pub instructions: u32,
+    pub assumptions: Vec<String>,
+    /// Checks of these, and those that failed.
+    pub checks: u64,
+    pub failures: u64,
+    /// Sets of threads that ran it, and that gave it up.
+    pub taken: u64,
+    pub given_up: u64,
+    /// Executions, cycles of one, and cycles of one of the original.
+    pub executions: u64,
+    pub cycles: u64,
+    pub cycles_before: u64,
 }
 
 /// The machine that ran it.
@@ -467,6 +495,22 @@ pub(crate) mod tests {
                 Text::new("inline.h", "\n\nreturn 2 * x;"),
             ],
             ptx: Text::new("scale.ptx", &"// text <&> \"quoted\"\n".repeat(14)),
+            versions: vec![Version {
+                number: 0,
+                block: 1,
+                entry: 1,
+                level: 1,
+                at: 900,
+                instructions: 3,
+                assumptions: vec!["R2 is 0x7 <always>".to_owned()],
+                checks: 60,
+                failures: 2,
+                taken: 4,
+                given_up: 1,
+                executions: 16,
+                cycles: 70,
+                cycles_before: 90,
+            }],
             code_base: 0x1000,
             code,
             causes: vec![

@@ -53,8 +53,17 @@ pub fn kernel(seed: u64) -> Kernel {
     kernel_without(seed, &BTreeSet::new())
 }
 
+/// The kernel of a seed, its statements in a loop of so many rounds with barriers in it.
+pub fn kernel_in_rounds(seed: u64, rounds: u32) -> Kernel {
+    make(seed, &BTreeSet::new(), Some(rounds))
+}
+
 /// The kernel of a seed without some of its statements.
 pub fn kernel_without(seed: u64, skip: &BTreeSet<u64>) -> Kernel {
+    make(seed, skip, None)
+}
+
+fn make(seed: u64, skip: &BTreeSet<u64>, rounds: Option<u32>) -> Kernel {
     let mut rng = Rng(driver::init::splitmix(0x9e4e, seed));
     let mut flavour = Flavour {
         floats: rng.below(3) > 0,
@@ -64,6 +73,8 @@ pub fn kernel_without(seed: u64, skip: &BTreeSet<u64>) -> Kernel {
         divisions: rng.below(3) == 0,
     };
     flavour.doubles &= flavour.floats;
+    // Whoever has ended does not come to barriers.
+    flavour.exits &= rounds.is_none();
     let statements = 4 + rng.below(22);
     let mut text = ".version 8.0\n.target sm_90\n.address_size 64\n\n".to_owned();
     let mut kernel =
@@ -75,7 +86,7 @@ pub fn kernel_without(seed: u64, skip: &BTreeSet<u64>) -> Kernel {
         g.function(&mut text);
     }
     let mut g = Generator::new(seed, skip, flavour, &mut kernel);
-    g.entry(&mut text, statements);
+    g.entry(&mut text, statements, rounds);
     kernel.text = text;
     kernel
 }
@@ -232,7 +243,7 @@ impl<'a> Generator<'a> {
         );
     }
 
-    fn entry(&mut self, text: &mut String, statements: u32) {
+    fn entry(&mut self, text: &mut String, statements: u32, rounds: Option<u32>) {
         let lines = [
             "ld.param.u64 %in, [kernel_in]",
             "ld.param.u64 %own, [kernel_own]",
@@ -254,7 +265,10 @@ impl<'a> Generator<'a> {
         self.initialise();
         self.initialise_arrays();
         self.rng = Rng(self.seed);
-        self.statements(1, statements);
+        match rounds {
+            None => self.statements(1, statements),
+            Some(rounds) => self.rounds(statements, rounds),
+        }
         self.store_results();
         self.line("ret");
         let _ = write!(
@@ -268,6 +282,24 @@ impl<'a> Generator<'a> {
             self.tables,
             self.body
         );
+    }
+
+    /// Statements in a loop that all threads run together, barriers between them.
+    fn rounds(&mut self, statements: u32, rounds: u32) {
+        let (round, top, again) = (self.temp('t'), self.new_label(), self.temp('p'));
+        self.kernel.has_loops = true;
+        self.trips = u64::from(rounds);
+        emit!(self, "mov.u32 {round}, 0");
+        self.label(&top);
+        self.statements(1, statements.div_ceil(2));
+        self.line("bar.sync 0");
+        self.statements(2, statements / 2);
+        self.exchange();
+        self.line("bar.sync 0");
+        emit!(self, "add.u32 {round}, {round}, 1");
+        emit!(self, "setp.lt.u32 {again}, {round}, {rounds}");
+        emit!(self, "@{again} bra {top}");
+        self.trips = 1;
     }
 
     /// Gives every variable a value.

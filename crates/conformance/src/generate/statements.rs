@@ -397,7 +397,7 @@ impl Generator<'_> {
     }
 
     /// Threads of a CTA show each other a word.
-    fn exchange(&mut self) {
+    pub(super) fn exchange(&mut self) {
         let (value, t, i) = (self.word(2), self.temp('t'), self.index(THREADS - 1));
         let (value, other, got) = (self.in_register(value), self.temp('t'), self.temp('t'));
         emit!(self, "mov.u32 {t}, exchange");

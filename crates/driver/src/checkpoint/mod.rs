@@ -123,6 +123,7 @@ impl Finished {
             detail: self.detail,
             sampled: self.sampled,
             progress: self.progress,
+            optimized: None,
         };
         (stats, self.seconds)
     }

@@ -63,6 +63,8 @@ spec! {
             dram: crate::dram::Spec,
             /// Streaming multiprocessor.
             sm: crate::sm::Spec,
+            /// Dynamic optimizer: blocks between barriers are profiled, optimized and replaced while a kernel runs.
+            optimizer: crate::optimizing::Spec,
         }
     }
 }

@@ -456,6 +456,11 @@ impl Gpc {
         self.used.fill(0);
     }
 
+    /// Forgets code and constants.
+    pub fn forget_code(&mut self) {
+        self.l15.clear();
+    }
+
     /// Forgets what it holds and who uses what when.
     pub fn clear(&mut self) {
         self.ports.iter_mut().for_each(Port::clear);

@@ -213,6 +213,13 @@ impl System {
         self.parts.iter_mut().for_each(|p| p.pair.counters = Counters::default());
     }
 
+    /// A GPC's cache forgets code, and constants with it.
+    pub fn forget_code(&mut self, gpc: usize) {
+        if let Some(gpc) = self.gpcs.get_mut(gpc) {
+            gpc.forget_code();
+        }
+    }
+
     /// Cold caches: everything is written back and forgotten, translations too. Nothing may be under way.
     pub fn flush(&mut self) {
         self.gpcs.iter_mut().for_each(Gpc::clear);

@@ -396,9 +396,23 @@ fn uniforms(i: &Inst) -> u32 {
     uniform_reads(i).map(|(u, n)| u32::from(u.0) + n).fold(written, u32::max).min(64)
 }
 
+/// Registers that a scoreboard has places for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Room {
+    pub registers: u32,
+    pub uniforms: u32,
+}
+
 impl Code {
     pub fn new(image: &Image, registers: u32, spec: &Spec) -> Code {
         let uniforms = image.code.iter().map(uniforms).max().unwrap_or(0);
+        Code::with_room(image, Room { registers, uniforms }, &[], spec)
+    }
+
+    /// The same with a scoreboard of this size, for code that more is put behind. Warps may go from the first of each pair of places to
+    /// the second, beside what the code says.
+    pub fn with_room(image: &Image, room: Room, ways: &[(u32, u32)], spec: &Spec) -> Code {
+        let Room { registers, uniforms } = room;
         let first_register = UNIFORMS + uniforms as u16;
         let mut places = Places {
             list: Vec::new(),
@@ -421,7 +435,7 @@ impl Code {
             first_line: 0,
             scoreboard,
         };
-        let waits = waits::analyse(&code, image, spec);
+        let waits = waits::analyse(&code, image, ways, spec);
         let mut from = 0;
         for (n, t) in timings.iter_mut().enumerate() {
             // At least one cycle always passes between two issues of a warp that issues one at a time.
@@ -444,6 +458,12 @@ impl Code {
             code.timings = self.timings.iter().map(|&t| t.with_constants(constants)).collect();
         }
         code
+    }
+
+    /// The same code with this first line.
+    pub fn at_line(mut self, first_line: u64) -> Code {
+        self.first_line = first_line;
+        self
     }
 
     /// Number of the line in memory that an instruction is in.

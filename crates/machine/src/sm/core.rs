@@ -12,6 +12,7 @@ use super::load_store::{self, Done, LoadStore, Operation, Path};
 use super::outgoing::{Outgoing, is_code};
 use super::policy::{Choice, Policies, Program};
 use super::preemption::{Moved, Moving, Order, PointerTable};
+use super::replacing::Replacing;
 use super::spec::Spec;
 use super::sub_core::SubCore;
 use super::trace_cell::TraceCell;
@@ -151,6 +152,10 @@ pub struct Sm {
     pub spawned: Vec<Spawned>,
     /// CTAs whose warps all wait, some of them for child tasks: launch, CTA.
     pub waiting_parents: Vec<(u32, u64)>,
+    /// Versions of code, where it is optimized while it runs, and when an optimizing warp issues next. Such launches are not saved.
+    #[serde(skip)]
+    pub replacing: Option<Box<Replacing>>,
+    pub(super) work_at: u64,
 }
 
 impl Sm {
@@ -215,33 +220,9 @@ impl Sm {
             moves: Vec::new(),
             spawned: Vec::new(),
             waiting_parents: Vec::new(),
+            replacing: None,
+            work_at: u64::MAX,
         }
-    }
-
-    /// Takes the place of an SM that was built for the same machine; false where it cannot.
-    pub fn replace(&mut self, other: Sm) -> bool {
-        let is_alike = other.id == self.id && other.size() == self.size() && other.spec == self.spec;
-        // All SMs of a machine share one specification.
-        let spec = self.spec.clone();
-        *self = other;
-        self.spec = spec;
-        is_alike && self.log.is_sound()
-    }
-
-    /// Whether the warps that were read from a file are where warps of these CTAs can be.
-    pub fn is_sound(&self, work: &Work<'_>) -> bool {
-        self.warps.iter().filter(|w| w.state != State::Empty).all(|w| {
-            let Some(cta) = work.ctas.get(usize::from(w.cta)).filter(|c| c.is_used) else { return false };
-            let context = &work.contexts[cta.context];
-            let code = &context.code;
-            usize::from(w.context) == cta.context
-                && (w.rows, w.group) == (context.rows, context.group)
-                && w.rows as usize + code.len() <= self.stalls.len()
-                && usize::from(w.index) < cta.resident.warps()
-                && (w.pc as usize) < code.len()
-                && w.places.len() == code.scoreboard
-                && usize::from(w.sub_core) < self.subs.len()
-        }) && self.moving.iter().all(|m| m.is_sound(work))
     }
 
     /// Warp slots and sub-cores.
@@ -429,6 +410,9 @@ impl Sm {
                 if self.state_at <= now {
                     self.move_state(work, now);
                 }
+                if self.work_at <= now {
+                    self.take_slots(now);
+                }
                 while self.starts.front().is_some_and(|s| s.at.0 <= now) {
                     if let Some(start) = self.starts.pop_front() {
                         self.start_cta(work, &start, now);
@@ -491,7 +475,7 @@ impl Sm {
     fn next_arrival(&self) -> u64 {
         let answer = self.inbox.front().map_or(u64::MAX, |r| r.at.0);
         let answer = self.starts.front().map_or(answer, |s| answer.min(s.at.0));
-        self.drain_at().min(answer).min(self.state_at)
+        self.drain_at().min(answer).min(self.state_at).min(self.work_at)
     }
 
     /// Something happens here then.

@@ -53,6 +53,9 @@ impl Sm {
         (cta.alive, cta.staying) = (slots.len() as u32, slots.len() as u32);
         (cta.blocked, cta.end, cta.is_used, cta.times) = (0, 0, true, 0);
         cta.phases = cta.resident.cta().ended_phases;
+        if self.replacing.is_some() {
+            self.begin_units(work, slot, now);
+        }
         if self.resident_warps == 0 {
             self.active_since = now.max(self.active_until);
         }
@@ -104,6 +107,9 @@ impl Sm {
         let release = start + interval + u64::from(self.spec.latency.barrier);
         if let Some(recorder) = self.watcher.as_mut().and_then(|w| w.recorder.as_mut()) {
             recorder.arrive(n as u16);
+        }
+        if self.replacing.is_some() {
+            self.arrive_optimizing(work, n, release, now);
         }
         let warp = &mut self.warps[n];
         let cta = &mut work.ctas[warp.cta as usize];
@@ -210,6 +216,9 @@ impl Sm {
         }
         // Warps that waited for its threads only go on.
         let at = now + u64::from(self.spec.latency.barrier);
+        if self.replacing.is_some() {
+            self.arrive_optimizing(work, n, at, now);
+        }
         self.release(work, n, at, now);
     }
 
@@ -226,12 +235,12 @@ impl Sm {
         self.table.free(n);
         self.resident_warps -= 1;
         self.active_until = self.active_until.max(gone);
-        let group = warp.group;
+        let (group, slot) = (warp.group, usize::from(warp.cta));
         self.let_go(group, 1, gone);
         if self.resident_warps == 0 {
             self.counters.sm_active_cycles += self.active_until - self.active_since;
         }
-        let cta = &mut work.ctas[usize::from(self.warps[n].cta)];
+        let cta = &mut work.ctas[slot];
         cta.end = cta.end.max(gone);
         cta.staying -= 1;
         if cta.staying == 0 {
@@ -252,8 +261,10 @@ impl Sm {
                 warp_instructions: cta.resident.executed(),
                 thread_instructions: cta.resident.thread_executed(),
             });
+            if self.replacing.is_some() {
+                self.end_units(slot, now);
+            }
         } else if !self.moving.is_empty() {
-            let slot = usize::from(self.warps[n].cta);
             self.check_drained(work, slot, now);
         }
     }

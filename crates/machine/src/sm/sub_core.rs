@@ -534,6 +534,16 @@ impl SubCore {
         self.dispatch_free = until;
     }
 
+    /// Somebody else takes the next issue slots.
+    pub fn hold_for(&mut self, now: u64, slots: u64) {
+        let from = self.dispatch_free.max(now);
+        let until = from + slots;
+        for class in &mut self.classes {
+            class.held += until.saturating_sub(class.free.max(from));
+        }
+        self.dispatch_free = until;
+    }
+
     /// The same after an instruction of a class issued, where others of the warps that could have issued can in the next
     /// cycle, and so nothing has to be looked for.
     #[inline(always)]

@@ -73,6 +73,13 @@ impl Tags {
         set[place] = Entry { line, used: clock, ready };
     }
 
+    /// Takes a line out.
+    pub fn remove(&mut self, line: u64) {
+        if let Some(entry) = self.set(line).iter_mut().find(|e| e.line == line) {
+            *entry = Entry { line: EMPTY, used: 0, ready: Cycle(0) };
+        }
+    }
+
     pub fn clear(&mut self) {
         self.entries.fill(Entry { line: EMPTY, used: 0, ready: Cycle(0) });
     }
@@ -93,6 +100,8 @@ mod tests {
         assert_eq!(tags.find(0), Some(Cycle(1)));
         assert_eq!(tags.find(4), Some(Cycle(3)));
         assert_eq!(tags.find(1), None);
+        tags.remove(4);
+        assert_eq!((tags.find(4), tags.find(0)), (None, Some(Cycle(1))));
         tags.clear();
         assert_eq!(tags.find(0), None);
     }

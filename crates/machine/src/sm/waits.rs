@@ -149,7 +149,8 @@ fn gaps(t: &Timing, spec: &Spec) -> (u16, u16) {
     }
 }
 
-fn blocks(image: &Image, timings: &[Timing], spec: &Spec) -> Vec<Block> {
+/// `ways` are places that warps may go to from others, beside what the code says.
+fn blocks(image: &Image, timings: &[Timing], ways: &[(u32, u32)], spec: &Spec) -> Vec<Block> {
     let code = &image.code;
     let mut leads = vec![false; code.len() + 1];
     let mut may_come = vec![false; code.len() + 1];
@@ -169,6 +170,9 @@ fn blocks(image: &Image, timings: &[Timing], spec: &Spec) -> Vec<Block> {
             may_come[n + 1] |= matches!(i.op, Op::Call | Op::Callx);
         }
     }
+    for &(_, to) in ways {
+        leads[to as usize] = true;
+    }
     let starts: Vec<usize> = (0..code.len()).filter(|&n| leads[n]).collect();
     let number = |pc: usize| starts.binary_search(&pc).ok();
     (0..starts.len())
@@ -183,6 +187,8 @@ fn blocks(image: &Image, timings: &[Timing], spec: &Spec) -> Vec<Block> {
                 next.extend(number(end).map(|n| (n, behind)));
             }
             next.extend(last.target().and_then(|t| number(t as usize)).map(|n| (n, taken)));
+            let others = ways.iter().filter(|w| w.0 as usize == end - 1);
+            next.extend(others.filter_map(|w| number(w.1 as usize)).map(|n| (n, behind)));
             Block {
                 start,
                 end,
@@ -303,8 +309,8 @@ pub struct Waits {
     pub runs: Vec<u8>,
 }
 
-pub fn analyse(code: &Code, image: &Image, spec: &Spec) -> Waits {
-    let blocks = blocks(image, code.timings(), spec);
+pub fn analyse(code: &Code, image: &Image, ways: &[(u32, u32)], spec: &Spec) -> Waits {
+    let blocks = blocks(image, code.timings(), ways, spec);
     let analysis = Analysis { code, crossing: spec.latency.pipe_crossing.min(u32::from(LONGEST)) as u16 };
 
     // Each block by itself: how long it takes, what it leaves behind.
@@ -385,7 +391,7 @@ mod tests {
         let image = Image { code, ..Image::default() };
         let config = Config::preset("h200").expect("is there");
         let code = Code::new(&image, 64, &config.sm);
-        analyse(&code, &image, &config.sm)
+        analyse(&code, &image, &[], &config.sm)
     }
 
     #[test]

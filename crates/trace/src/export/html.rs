@@ -102,9 +102,23 @@ fn launch(p: &Profile, before: Option<&Profile>) -> Value {
         "time": format!("{time} {unit}"),
         "sections": sections, "code": code, "causes": causes, "files": files,
         "ptx": excerpt(&p.ptx, p.code.iter().map(|i| i.ptx_line)),
-        "advice": advice, "timeline": timeline(p), "samples": samples(p),
+        "advice": advice, "timeline": timeline(p), "samples": samples(p), "versions": versions(p),
         "compare": before.map(|b| comparison(&compare(b, p))),
     })
+}
+
+/// Versions of code, with the source line that each one's block begins at.
+fn versions(p: &Profile) -> Value {
+    let place = |pc: u32| p.at(pc).map(|i| p.place(i));
+    let row = |v: &crate::profile::Version| {
+        json!({
+            "number": v.number, "block": v.block, "pc": v.entry, "place": place(v.entry), "level": v.level, "at": v.at,
+            "instructions": v.instructions, "assumptions": v.assumptions, "checks": v.checks,
+            "failures": v.failures, "taken": v.taken, "given_up": v.given_up, "executions": v.executions,
+            "cycles": v.cycles, "before": v.cycles_before,
+        })
+    };
+    p.versions.iter().map(row).collect()
 }
 
 /// The lines of a text that are shown, and the number of the first.

@@ -61,6 +61,7 @@ pub fn value(p: &Profile) -> Value {
         "kernel": p.kernel, "machine": p.machine, "launch": p.launch, "cycles": p.cycles, "seconds": p.seconds(),
         "metrics": metrics, "stalls": reasons(&p.stalls()), "lines": lines, "code": code, "causes": causes,
         "advice": advice::of(p), "timeline": p.timeline, "samples": p.samples,
+        "versions": p.versions,
     })
 }
 

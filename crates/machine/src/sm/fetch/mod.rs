@@ -99,6 +99,25 @@ impl Fetch {
         self.fronts.iter_mut().for_each(|f| f.l0.clear());
     }
 
+    /// Forgets a line, everywhere or only where one sub-core has it.
+    pub fn forget(&mut self, line: u64, sub_core: Option<usize>) {
+        for (n, front) in self.fronts.iter_mut().enumerate() {
+            if sub_core.is_none_or(|own| own == n) {
+                front.l0.remove(line);
+            }
+        }
+        if sub_core.is_none() {
+            self.l1.remove(line);
+        }
+    }
+
+    /// Forgets all lines that a sub-core has of its own.
+    pub fn invalidate_front(&mut self, sub_core: usize) {
+        if let Some(front) = self.fronts.get_mut(sub_core) {
+            front.l0.clear();
+        }
+    }
+
     /// When a line of code, by its number in memory, is there, if the sub-core's own cache has it. Asked for when a warp
     /// enters it.
     #[inline]

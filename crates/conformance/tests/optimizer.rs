@@ -1,0 +1,135 @@
+//! Code that is optimized while it runs computes the same: for every level, whoever optimizes, for any number of host threads.
+
+use conformance::levels::run_timed;
+use conformance::{generate, kernels, optimizer};
+use driver::machine::optimizing::{Level, Optimized, Options, Profiling, Translation, Who};
+use driver::{CompileOptions, Config, Timing};
+
+/// Random kernels.
+const KERNELS: u64 = 12;
+const ROUNDS: u32 = 10;
+
+/// A small machine that optimizes soon.
+fn tiny() -> Config {
+    let mut config = Config::preset("tiny").expect("the preset");
+    let o = &mut config.optimizer;
+    (o.host_latency, o.host_unit, o.warp_unit, o.executions) = (200, 0, 1, 1);
+    o.threshold = 100;
+    config
+}
+
+fn all() -> impl Iterator<Item = Options> {
+    Level::ALL
+        .into_iter()
+        .flat_map(|level| Who::ALL.into_iter().map(move |who| Options { level, who, copies: true }))
+}
+
+fn run(
+    text: &str,
+    config: &Config,
+    optimize: Option<Options>,
+    threads: usize,
+) -> (Vec<u8>, u64, Option<Optimized>) {
+    let how = CompileOptions::default();
+    let timing = Timing { optimize, ..Timing::new(config) };
+    let (memory, stats) = run_timed(text, &how, Some(timing), threads).expect("it runs");
+    (memory, stats.report.map_or(0, |r| r.cycles), stats.optimized.map(|o| *o))
+}
+
+#[test]
+fn random_programs_compute_the_same_for_every_level_and_optimizer() {
+    let config = tiny();
+    let mut taken = 0;
+    for seed in 0..KERNELS {
+        let kernel = generate::kernel_in_rounds(seed, ROUNDS);
+        let (expected, _, none) = run(&kernel.text, &config, None, 1);
+        assert!(none.is_none());
+        for options in all() {
+            let (found, _, optimized) = run(&kernel.text, &config, Some(options), 1);
+            assert!(found == expected, "kernel {seed} with {options:?}");
+            taken += optimized.map_or(0, |o| o.versions.iter().map(|v| v.taken).sum::<u64>());
+        }
+    }
+    assert!(taken > 100, "versions must have run: {taken}");
+}
+
+#[test]
+fn cycles_and_versions_do_not_depend_on_host_threads() {
+    let config = tiny();
+    let kernel = generate::kernel_in_rounds(3, ROUNDS);
+    for who in Who::ALL {
+        for level in [Level::Warp, Level::Cta, Level::Ppu] {
+            let options = Options { level, who, copies: true };
+            let one = run(&kernel.text, &config, Some(options), 1);
+            for threads in [2, 4] {
+                let several = run(&kernel.text, &config, Some(options), threads);
+                assert!(several == one, "{threads} threads with {options:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn profiles_alone_change_no_cycle_and_inserted_instructions_do() {
+    let config = tiny();
+    let kernel = generate::kernel_in_rounds(5, ROUNDS);
+    // Nothing is ever asked for.
+    let mut watched = config.clone();
+    watched.optimizer.executions = 1_000_000;
+    let (expected, cycles, _) = run(&kernel.text, &config, None, 1);
+    let options = Options { level: Level::Cta, who: Who::Host, copies: true };
+    let (found, same, optimized) = run(&kernel.text, &watched, Some(options), 1);
+    assert!(found == expected);
+    assert_eq!(same, cycles);
+    assert_eq!(optimized.map(|o| o.requests), Some(0));
+    watched.optimizer.profiling = Profiling::Instructions;
+    let (found, more, _) = run(&kernel.text, &watched, Some(options), 1);
+    assert!(found == expected);
+    assert!(more > cycles, "{more} cycles with instructions for profiles, {cycles} without");
+}
+
+#[test]
+fn replacing_code_invalidates_caches_and_costs_what_it_costs() {
+    let config = tiny();
+    let kernel = generate::kernel_in_rounds(5, ROUNDS);
+    for who in Who::ALL {
+        let options = Options { level: Level::Cta, who, copies: true };
+        let (_, _, optimized) = run(&kernel.text, &config, Some(options), 1);
+        let o = optimized.expect("it was optimized");
+        // The first warp at a barrier has little time where there are two that do the same.
+        assert!(o.invalidated > 0 || who == Who::EarlyWarp);
+        assert_eq!(o.slots > 0, who != Who::Host, "only warps take issue slots");
+        assert!(o.versions.iter().all(|v| v.origin.len() == v.instructions as usize));
+    }
+}
+
+#[test]
+fn translation_can_wait_and_takes_its_time() {
+    let kernel = generate::kernel_in_rounds(5, ROUNDS);
+    let first = |translation: Translation| {
+        let mut config = tiny();
+        config.optimizer.translation = translation;
+        config.optimizer.host_unit = 10;
+        let options = Options { level: Level::Cta, who: Who::Host, copies: true };
+        let (_, _, optimized) = run(&kernel.text, &config, Some(options), 1);
+        let o = optimized.expect("it was optimized");
+        (o.host_cycles, o.versions.first().map(|v| v.at))
+    };
+    let (load, demand, instance) =
+        (first(Translation::Load), first(Translation::Demand), first(Translation::Instance));
+    assert!(load.0 < demand.0, "what is translated at load is not translated later: {load:?} {demand:?}");
+    assert!(demand.0 <= instance.0);
+    assert!(load.1 >= demand.1, "nothing can be optimized before it is translated");
+}
+
+#[test]
+fn kernels_give_the_gpus_results() {
+    let (list, expected) = kernels::load(&optimizer::own_directory()).expect("the kernels");
+    let config = tiny();
+    let options = Options { level: Level::Sm, who: Who::Host, copies: true };
+    for kernel in list.iter().filter(|k| k.name == "scan_block" || k.name == "histogram_shared") {
+        if let Err(e) = optimizer::cycles(kernel, &expected, &config, Some(options), 0) {
+            panic!("{e}");
+        }
+    }
+}
