@@ -46,6 +46,8 @@ pub struct Launching<'a> {
     pub config: Option<&'a Config>,
     /// Collects what a profile shows.
     pub detail: bool,
+    /// SMs of which it has the states of single warps.
+    pub closely: Option<&'a [u32]>,
     /// Optimizes the code while it runs.
     pub optimize: Option<optimizing::Options>,
     /// Lets trace cells collect samples.
@@ -114,6 +116,7 @@ impl<'a> Launching<'a> {
             timing: self.config.map(|config| Timing {
                 cold: self.cold,
                 detail: self.detail,
+                closely: self.closely,
                 sampling: self.sampling,
                 optimize: self.optimize,
                 cycles: progress.cycles.as_ref(),
@@ -141,21 +144,27 @@ impl<'a> Launching<'a> {
         let _ = std::io::stdout().flush();
         match outcome {
             Ok(stats) => Ok((stats, seconds)),
-            Err(RunError::Input(problems)) => Err(End::Input(problems)),
-            Err(RunError::Launch { error, program }) => {
-                eprint!("{}", render::launch_error(&error, &program, render::colour()));
-                if let (LaunchError::Cancelled { .. }, Some(keeper)) = (&error, self.keeper)
-                    && keeper.path().exists()
-                {
-                    let path = keeper.path().display();
-                    eprintln!("  help: `warploom resume {path}` goes on from the last checkpoint");
-                }
-                if self.json {
-                    println!("{:#}", json!({ &file.name: { "error": error.to_string() } }));
-                }
-                Err(End::Bad)
-            }
+            Err(error) => Err(self.failed(file, error)),
         }
+    }
+
+    /// Tells why launches did not come to their end.
+    pub fn failed(&self, file: &LaunchFile, error: RunError) -> End {
+        let (error, program) = match error {
+            RunError::Input(problems) => return End::Input(problems),
+            RunError::Launch { error, program } => (error, program),
+        };
+        eprint!("{}", render::launch_error(&error, &program, render::colour()));
+        if let (LaunchError::Cancelled { .. }, Some(keeper)) = (&error, self.keeper)
+            && keeper.path().exists()
+        {
+            let path = keeper.path().display();
+            eprintln!("  help: `warploom resume {path}` goes on from the last checkpoint");
+        }
+        if self.json {
+            println!("{:#}", json!({ &file.name: { "error": error.to_string() } }));
+        }
+        End::Bad
     }
 }
 

@@ -62,6 +62,7 @@ fn execute(
         config: Some(config),
         detail: false,
         optimize,
+        closely: None,
         sampling: None,
         capture: None,
         // What kernels print is not what this command is for.

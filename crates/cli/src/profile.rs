@@ -27,7 +27,8 @@ pub struct Arguments {
     /// Write a web page with everything: one file that needs no network.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Write timelines of SMs, warps and memory, for ui.perfetto.dev.
+    /// Write timelines of SMs, warps and memory, for ui.perfetto.dev; of launches that run at once also when each ran, and which
+    /// CTAs made room for others.
     #[arg(long, value_name = "FILE")]
     perfetto: Option<PathBuf>,
     /// SMs of which timelines have the states of single warps: numbers and ranges, such as 0-3,7; the first SM where it is
@@ -74,6 +75,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     max_instructions: Option<u64>,
     #[command(flatten)]
+    streams: crate::streams::Options,
+    #[command(flatten)]
     optimizing: crate::optimizing::Arguments,
     #[command(flatten)]
     sampling: sampling::Options,
@@ -94,11 +97,15 @@ impl Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), End> {
     let bytes = files::read(&arguments.file, files::MAX_PROGRAM)?;
     arguments.keeping.check(false)?;
-    arguments.optimizing.check(false, arguments.keeping.is_on(), false)?;
     if file::is_trace(&bytes) {
-        return show(arguments, &read_trace(&arguments.file)?, &earlier_profiles(arguments)?, &[]);
+        let (profiles, before) = (read_trace(&arguments.file)?, earlier_profiles(arguments)?);
+        write_files(arguments, &profiles, &before, &[], None)?;
+        print(arguments, &profiles, &before);
+        return Ok(());
     }
     let file = LaunchFile::load(&arguments.file)?;
+    let streams = arguments.streams.wants_streams(&file);
+    arguments.optimizing.check(false, arguments.keeping.is_on(), streams)?;
     let config = driver::config::load(&arguments.config)?;
     let session = Session::new(&file, &CompileOptions::from(arguments.compile))?;
     measure(arguments, &file, &session, &config, None)
@@ -113,17 +120,6 @@ pub fn go_on(arguments: &Arguments, checkpoint: &Checkpoint) -> Result<(), End> 
 /// What to compare with.
 fn earlier_profiles(arguments: &Arguments) -> Result<Vec<Profile>, Problems> {
     Ok(arguments.compare.as_deref().map(read_trace).transpose()?.unwrap_or_default())
-}
-
-fn show(
-    arguments: &Arguments,
-    profiles: &[Profile],
-    before: &[Profile],
-    records: &[Vec<Sampled>],
-) -> Result<(), End> {
-    write_files(arguments, profiles, before, records)?;
-    print(arguments, profiles, before);
-    Ok(())
 }
 
 /// The profiles of a trace file.
@@ -147,6 +143,12 @@ fn measure(
     let before = earlier_profiles(arguments)?;
     launching::stop_on_ctrl_c();
     let sampling = arguments.sampling.sampling()?;
+    let at_once = arguments.streams.wants_streams(file);
+    if at_once && sampling.is_some() {
+        return Err(Problem::new("samples are taken of launches that run one after the other")
+            .help("leave out --sample, or streams and what makes CTAs take turns")
+            .into());
+    }
     let memory = |e: driver::MemoryError| Problem::new(e.to_string());
     let capture = match &sampling {
         Some(_) => {
@@ -185,6 +187,7 @@ fn measure(
         cold: arguments.cold,
         config: Some(config),
         detail: true,
+        closely: closely.as_deref(),
         optimize: arguments.optimizing.options(),
         sampling: first,
         capture: capture.as_ref(),
@@ -193,6 +196,12 @@ fn measure(
         keeper: keeper.as_ref(),
         checkpoint,
     };
+    let mut tasks = None;
+    if at_once {
+        let (launches, summary) = arguments.streams.run(&launching, file, session)?;
+        done.finished = launches;
+        tasks = Some(summary);
+    }
     for number in done.finished.len()..file.launches.len() {
         done.finished.push(launching.run(file, session, number, &done)?);
         if let Ok(printed) = printed.lock() {
@@ -220,7 +229,18 @@ fn measure(
             records.push(runs);
         }
     }
-    show(arguments, &profiles, &before, &records)
+    write_files(
+        arguments,
+        &profiles,
+        &before,
+        &records,
+        tasks.as_ref().map(|t| t.tasks(&config.name)).as_ref(),
+    )?;
+    print(arguments, &profiles, &before);
+    if let Some(tasks) = tasks.filter(|_| !arguments.json && !arguments.csv) {
+        print!("\n{}", tasks.text());
+    }
+    Ok(())
 }
 
 /// The earlier profile of the same kernel: the one at the same place, else the first of that name.
@@ -247,6 +267,7 @@ fn write_files(
     profiles: &[Profile],
     before: &[Profile],
     records: &[Vec<Sampled>],
+    tasks: Option<&perfetto::Tasks>,
 ) -> Result<(), Problems> {
     let quiet = arguments.json || arguments.csv;
     let put = |path: &Path, bytes: &[u8], what: &str| -> Result<(), Problems> {
@@ -264,7 +285,7 @@ fn write_files(
         put(path, html::page(&format!("{name} - Warploom profile"), &list).as_bytes(), "page")?;
     }
     if let Some(path) = &arguments.perfetto {
-        put(path, &perfetto::trace(one), "Perfetto timelines")?;
+        put(path, &perfetto::trace(one, tasks), "Perfetto timelines")?;
     }
     if let Some(path) = &arguments.pprof {
         put(path, &pprof::file(one), "pprof profile")?;

@@ -35,7 +35,7 @@ pub struct Arguments {
     #[arg(long, value_name = "POLICY", conflicts_with = "functional")]
     scheduler: Option<String>,
     /// Skip timing: only the results, many times faster.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["preemption", "time_slice", "stop_at", "timeline"])]
     functional: bool,
     /// Empty the caches before each launch, as profilers do. Otherwise they hold what copies and launches left.
     #[arg(long, conflicts_with = "functional")]
@@ -112,6 +112,7 @@ fn execute(
         cold: arguments.cold,
         config,
         detail: false,
+        closely: None,
         optimize: arguments.optimizing.options(),
         sampling: None,
         capture: None,
@@ -121,11 +122,6 @@ fn execute(
         checkpoint,
     };
     if arguments.streams.wants_streams(file) {
-        if keeper.is_some() {
-            return Err(Problem::new("launches that run at once have no checkpoints")
-                .help("leave out --checkpoint, or streams and what makes CTAs take turns")
-                .into());
-        }
         let (launches, summary) = arguments.streams.run(&launched, file, session)?;
         return finish(arguments, file, session, expected.as_ref(), (&launches, Some(&summary)), &printed);
     }

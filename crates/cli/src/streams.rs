@@ -1,12 +1,14 @@
 //! Running the launches of a file as its streams say: several at once, some taking the place of others.
 
 use crate::launching::{self, Launching};
-use crate::{End, render, show};
+use crate::{End, show};
+use driver::checkpoint::Done;
 use driver::launch_file::LaunchFile;
-use driver::run::{RunError, Session};
+use driver::machine::ppu::{Checkpoints, Moment};
+use driver::run::Session;
 use driver::streams::{Mode, Moved, Synchronized, Timeline};
 use driver::trace::export::perfetto::{self, Slice, Tasks};
-use driver::{LaunchOptions, LaunchStats, Preempting, Timing, files};
+use driver::{Checkpoint, LaunchOptions, LaunchStats, Preempting, Timing, files};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -17,18 +19,16 @@ use std::time::Instant;
 pub struct Options {
     /// What becomes of local memory when a CTA makes room for another: remap copies it to global memory once and leaves it
     /// there, copy moves it out and back each time.
-    #[arg(long, value_name = "MODE", default_value = "remap", value_parser = ["remap", "copy"],
-          conflicts_with = "functional")]
+    #[arg(long, value_name = "MODE", default_value = "remap", value_parser = ["remap", "copy"])]
     preemption: String,
     /// A CTA that has run for this many cycles makes room for others of its priority that wait.
-    #[arg(long, value_name = "CYCLES", value_parser = clap::value_parser!(u64).range(1..),
-          conflicts_with = "functional")]
+    #[arg(long, value_name = "CYCLES", value_parser = clap::value_parser!(u64).range(1..))]
     time_slice: Option<u64>,
     /// Stop the machine at this cycle, as a debugger does: all CTAs are suspended, then they go on. Can be given several times.
-    #[arg(long, value_name = "CYCLE", conflicts_with = "functional")]
+    #[arg(long, value_name = "CYCLE")]
     stop_at: Vec<u64>,
     /// Write when launches ran and CTAs made room, for ui.perfetto.dev.
-    #[arg(long, value_name = "FILE", conflicts_with = "functional")]
+    #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
 }
 
@@ -67,27 +67,33 @@ impl Options {
                 let _ = std::io::stdout().write_all(bytes);
             }
         };
+        let before = launching.checkpoint.map_or(0.0, Checkpoint::seconds);
+        let start = Instant::now();
+        let (none, keeper) = (Done::default(), launching.keeper);
+        let keep = |moment: &Moment<'_>| match keeper {
+            Some(k) => k.save(session.device(), &none, before + start.elapsed().as_secs_f64(), moment),
+            None => Ok(()),
+        };
         let options = LaunchOptions {
             threads: launching.threads,
             max_instructions: launching.max_instructions,
             cancel: Some(launching::stop()),
             print: Some(&print),
-            timing: launching.config.map(|config| Timing { cold: launching.cold, ..Timing::new(config) }),
+            timing: launching.config.map(|config| Timing {
+                cold: launching.cold,
+                detail: launching.detail,
+                closely: launching.closely,
+                checkpoints: keeper.map(|k| Checkpoints { every: k.every(), keep: &keep }),
+                resume: launching.checkpoint.map(Checkpoint::machine),
+                ..Timing::new(config)
+            }),
             ..LaunchOptions::default()
         };
-        let start = Instant::now();
         let done = match session.run_streams(&options, &self.preempting()) {
             Ok(done) => done,
-            Err(RunError::Input(problems)) => return Err(End::Input(problems)),
-            Err(RunError::Launch { error, program }) => {
-                eprint!("{}", render::launch_error(&error, &program, render::colour()));
-                if launching.json {
-                    println!("{:#}", json!({ &file.name: { "error": error.to_string() } }));
-                }
-                return Err(End::Bad);
-            }
+            Err(error) => return Err(launching.failed(file, error)),
         };
-        let seconds = start.elapsed().as_secs_f64();
+        let seconds = before + start.elapsed().as_secs_f64();
         let Synchronized { launches, timeline, .. } = done;
         if let (Some(path), Some(timeline)) = (&self.timeline, &timeline) {
             let machine = launching.config.map_or("", |c| &c.name);
@@ -114,6 +120,11 @@ fn totals(moves: &[Moved], is_restored: bool) -> (u64, u64, u64, u64) {
 }
 
 impl Summary {
+    /// When launches ran and which CTAs made room, for Perfetto.
+    pub fn tasks(&self, machine: &str) -> Tasks {
+        self.timeline.as_ref().map(|t| tasks(machine, t)).unwrap_or_default()
+    }
+
     pub fn text(&self) -> String {
         let Some(t) = &self.timeline else { return String::new() };
         let mut text =
@@ -134,6 +145,15 @@ impl Summary {
                 },
             );
         }
+        // What is behind the SMs serves all launches.
+        let c = &t.counters;
+        text += &format!(
+            "  L2: {} sectors, {:.1} % hits; DRAM: {} bytes read, {} written\n",
+            show::thousands(c.l2_sectors),
+            100.0 * c.l2_hits as f64 / c.l2_sectors.max(1) as f64,
+            show::thousands(c.dram_read_bytes),
+            show::thousands(c.dram_write_bytes),
+        );
         for (what, is_restored) in [("suspended", false), ("restored", true)] {
             let (n, cycles, state, local) = totals(&t.moves, is_restored);
             if n > 0 {
@@ -163,7 +183,11 @@ impl Summary {
             })
             .collect();
         let moves: Vec<Value> = t.moves.iter().filter_map(|m| serde_json::to_value(m).ok()).collect();
-        Some(json!({ "cycles": t.cycles, "launches": launches, "moves": moves, "stopped": t.stopped }))
+        let counters: serde_json::Map<String, Value> =
+            t.counters.list().into_iter().map(|(name, n, _)| (name.to_owned(), n.into())).collect();
+        Some(json!({
+            "cycles": t.cycles, "counters": counters, "launches": launches, "moves": moves, "stopped": t.stopped,
+        }))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The entry functions of the fuzz targets, also run on seeded mutations by a test. None may panic or run without end.
 
 use driver::problem::Source;
-use driver::{Checkpoint, CompileOptions, Device, Dim, LaunchOptions, Module, Session, Timing};
+use driver::{Checkpoint, CompileOptions, Device, Dim, LaunchOptions, Module, Preempting, Session, Timing};
 use machine::front::Front;
 use machine::ports::CtaEnd;
 use machine::{Config, Cycle};
@@ -41,7 +41,7 @@ pub fn trace(bytes: &[u8]) {
             let style = ::trace::export::text::Style { width: 100, colour: true, lines: 5 };
             let _ = ::trace::export::text::view(p, style);
             let _ = ::trace::export::html::page("fuzz", &[(p, Some(p))]);
-            let _ = ::trace::export::perfetto::trace(p);
+            let _ = ::trace::export::perfetto::trace(p, None);
             let _ = ::trace::export::pprof::file(p);
             let _ = ::trace::export::flamegraph::svg(p);
             let _ = ::trace::export::csv::table(p);
@@ -68,7 +68,11 @@ pub fn checkpoint(bytes: &[u8]) {
             ..LaunchOptions::default()
         };
         // The outcome does not matter, only that there is one.
-        let _ = session.launch(checkpoint.done().finished.len(), &options);
+        if checkpoint.file().has_streams() {
+            let _ = session.run_streams(&options, &Preempting::default());
+        } else {
+            let _ = session.launch(checkpoint.done().finished.len(), &options);
+        }
     }
 }
 

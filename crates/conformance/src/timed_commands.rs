@@ -344,12 +344,15 @@ pub fn write_scheduling(folder: &Path, threads: usize) -> Result<bool, String> {
 
 pub fn write_preemption(folder: &Path, machine: &Machine) -> Result<bool, String> {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    let measured = preemption::measure(&examples, &machine.load()?, machine.threads)?;
+    let mut configs = vec![Config::preset("tiny").map_err(|e| e.to_string())?, machine.load()?];
+    configs.dedup();
+    let measured = configs.iter().map(|config| preemption::measure(&examples, config, machine.threads));
+    let measured: Vec<preemption::Measured> = measured.collect::<Result<_, _>>()?;
     let path = folder.join("preemption.md");
     std::fs::write(&path, preemption::page(&measured))
         .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     println!("{}", path.display());
-    Ok(preemption::moves_local_memory_once(&measured))
+    Ok(measured.iter().all(preemption::moves_local_memory_once))
 }
 
 /// The host in words: its processor, where the system tells.

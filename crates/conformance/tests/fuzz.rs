@@ -3,7 +3,9 @@
 use conformance::fuzz::{Mutator, checkpoint, commands, image, ptx_text, run, trace};
 use driver::checkpoint::Done;
 use driver::checkpoint::storage::Files;
-use driver::{Checkpoint, CompileOptions, Image, Keeper, LaunchFile, LaunchOptions, Session, Source, Timing};
+use driver::{
+    Checkpoint, CompileOptions, Image, Keeper, LaunchFile, LaunchOptions, Preempting, Session, Source, Timing,
+};
 use machine::command::{Caches, Command, Task};
 use machine::ppu::{Checkpoints, Moment};
 use std::path::Path;
@@ -144,15 +146,17 @@ fn damaged_traces() {
     }
 }
 
-/// A checkpoint of a small run.
-fn kept() -> Vec<u8> {
-    let folder = std::env::temp_dir().join(format!("warploom-fuzz-{}", std::process::id()));
+/// The last checkpoint of a small run, of one launch or of two at once whose CTAs are stopped on the way.
+fn kept(at_once: bool) -> Vec<u8> {
+    let folder = std::env::temp_dir().join(format!("warploom-fuzz-{at_once}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let (path, program) = (folder.join("state"), folder.join("saxpy.ptx"));
     std::fs::write(&program, &corpus()[0]).expect("a program");
-    let text = "ptx = \"saxpy.ptx\"\nentry = \"saxpy\"\ngrid = [4, 1, 1]\nblock = [64, 1, 1]\n\
+    let launch = "entry = \"saxpy\"\ngrid = [4, 1, 1]\nblock = [64, 1, 1]\n\
                 arg = [{ buffer = \"f32\", count = 256, init = { fill = 1 } }, { buffer = \"f32\", count = 256 }, \
                 { f32 = 2.0 }, { u32 = 256 }]\n";
+    let both = format!("[[launch]]\nstream = \"a\"\n{launch}[[launch]]\nstream = \"b\"\n{launch}");
+    let text = format!("ptx = \"saxpy.ptx\"\n{}", if at_once { &both } else { launch });
     let file = LaunchFile::parse(Source::new("saxpy.toml", text.as_bytes()), &folder.join("saxpy.toml"));
     let file = file.unwrap_or_else(|e| panic!("{e}"));
     let session = Session::new(&file, &CompileOptions::default()).unwrap_or_else(|e| panic!("{e}"));
@@ -162,7 +166,16 @@ fn kept() -> Vec<u8> {
     let keep = |moment: &Moment<'_>| keeper.save(session.device(), &Done::default(), 0.0, moment);
     let timing = Timing { checkpoints: Some(Checkpoints { every: 400, keep: &keep }), ..timing };
     let options = LaunchOptions { timing: Some(timing), ..LaunchOptions::default() };
-    session.launch(0, &options).unwrap_or_else(|e| panic!("{e}"));
+    if at_once {
+        let own = LaunchOptions { timing: Some(Timing::new(&config)), ..LaunchOptions::default() };
+        let alone = session.run_streams(&own, &Preempting::default()).unwrap_or_else(|e| panic!("{e}"));
+        let begun = alone.timeline.expect("timed").launches[0].begun;
+        let preempting = Preempting { stops: vec![begun + 40], ..Preempting::default() };
+        let done = session.run_streams(&options, &preempting).unwrap_or_else(|e| panic!("{e}"));
+        assert!(done.timeline.is_some_and(|t| !t.moves.is_empty()));
+    } else {
+        session.launch(0, &options).unwrap_or_else(|e| panic!("{e}"));
+    }
     let bytes = std::fs::read(&path).expect("a checkpoint");
     std::fs::remove_dir_all(&folder).expect("removed");
     bytes
@@ -170,15 +183,23 @@ fn kept() -> Vec<u8> {
 
 #[test]
 fn damaged_checkpoints() {
-    let bytes = kept();
-    checkpoint(&bytes);
-    assert!(Checkpoint::read("whole".into(), Box::new(std::io::Cursor::new(bytes.clone()))).is_ok());
-    let mut mutator = Mutator::new(6);
+    damaged_checkpoint(&kept(false), 6);
+}
+
+#[test]
+fn damaged_checkpoints_of_launches_at_once() {
+    damaged_checkpoint(&kept(true), 7);
+}
+
+fn damaged_checkpoint(bytes: &[u8], seed: u64) {
+    checkpoint(bytes);
+    assert!(Checkpoint::read("whole".into(), Box::new(std::io::Cursor::new(bytes.to_vec()))).is_ok());
+    let mut mutator = Mutator::new(seed);
     for n in 0..rounds() / 10 {
         // Version and layout stay, or nothing else would be looked at; half of the time the first part is damaged.
         let part = if n % 2 == 0 { &bytes[44..bytes.len().min(4096)] } else { &bytes[44..] };
         let rest = &bytes[44 + part.len()..];
-        let damaged = mutator.mutate(part, &bytes);
+        let damaged = mutator.mutate(part, bytes);
         checkpoint(&[&bytes[..44], &damaged, rest].concat());
     }
 }

@@ -84,6 +84,29 @@ impl<'a> Timing<'a> {
             optimize: None,
         }
     }
+
+    /// What the machine is told of a launch, or of several at once; `done` counts CTAs.
+    pub(crate) fn run_options<'o>(&self, options: &LaunchOptions<'o>, done: &'o AtomicU64) -> RunOptions<'o>
+    where
+        'a: 'o,
+    {
+        let all = || std::thread::available_parallelism().map_or(1, usize::from);
+        RunOptions {
+            threads: if options.threads == 0 { all() } else { options.threads },
+            max_instructions: options.max_instructions,
+            cancel: options.cancel,
+            cycles_done: self.cycles,
+            ctas_done: Some(done),
+            progress: self.progress,
+            record_choices: false,
+            print: options.print,
+            detail: self.detail,
+            closely: self.closely,
+            checkpoints: self.checkpoints,
+            resume: self.resume,
+            optimize: self.optimize,
+        }
+    }
 }
 
 /// Copies that are remembered for a machine that does not exist yet. Those before them are long out of its caches.
@@ -178,14 +201,6 @@ impl Module {
             .ok_or_else(|| engine(simt::LaunchError::NoEntry(entry.to_owned())))?;
         let launch = simt::Launch::new(program, kernel, shape, params, device.memory()).map_err(engine)?;
         if launch.kernel().launches() {
-            if timing.checkpoints.is_some() {
-                return Err(LaunchError::Checkpoint {
-                    kernel: entry.to_owned(),
-                    why:
-                        "it launches child tasks, which checkpoints do not hold: run it without --checkpoint"
-                            .to_owned(),
-                });
-            }
             // Child tasks need all of the front of the machine.
             let mut streams = Streams::new(device);
             let stream = streams.stream(0);
@@ -194,24 +209,9 @@ impl Module {
             return Ok(done.launches.into_iter().next().unwrap_or_default());
         }
         let launch = Arc::new(launch);
-        let all = || std::thread::available_parallelism().map_or(1, usize::from);
         let counter = AtomicU64::new(0);
         let done = options.done.unwrap_or(&counter);
-        let run = RunOptions {
-            threads: if options.threads == 0 { all() } else { options.threads },
-            max_instructions: options.max_instructions,
-            cancel: options.cancel,
-            cycles_done: timing.cycles,
-            ctas_done: Some(done),
-            progress: timing.progress,
-            record_choices: false,
-            print: options.print,
-            detail: timing.detail,
-            closely: timing.closely,
-            checkpoints: timing.checkpoints,
-            resume: timing.resume,
-            optimize: timing.optimize,
-        };
+        let run = timing.run_options(options, done);
         let mut machine = device.machine();
         let mut ppu = machine.ppu(timing.config);
         let no_room = |e: simt::MemoryError| LaunchError::Engine(format!("no event buffer: {e}"));

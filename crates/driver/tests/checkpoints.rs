@@ -4,8 +4,9 @@ use driver::checkpoint::Done;
 use driver::checkpoint::storage::{Files, Storage, Target};
 use driver::machine::ppu::{Checkpoints, Moment};
 use driver::machine::sm::trace_cell::{Drain, Event, Settings};
+use driver::streams::{Mode, Timeline};
 use driver::{Checkpoint, Keeper, LaunchFile, LaunchOptions, LaunchStats, Sampling, Session, Source, Timing};
-use driver::{CompileOptions, Config};
+use driver::{CompileOptions, Config, Preempting};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,6 +40,50 @@ grid = [3, 1, 1]
 block = [96, 1, 1]
 arg = [{ use = "data" }, { use = "counts" }, { use = "field" }, { u32 = 2 }]
 "#;
+
+/// Launches that run at once: one fills the machine, one starts child tasks and waits for them, one of higher priority comes
+/// when both run.
+const TASKS: &str = r#"
+ptx = "tasks.ptx"
+
+[[launch]]
+name = "long"
+stream = "a"
+entry = "local128"
+grid = [14, 1, 1]
+block = [64, 1, 1]
+arg = [{ name = "local", buffer = "u32", count = 896, out = true }, { u32 = 40 }]
+
+[[launch]]
+stream = "b"
+entry = "nest"
+grid = [1, 1, 1]
+block = [32, 1, 1]
+arg = [{ name = "nested", buffer = "u32", count = 64, out = true }, { u32 = 5 }]
+
+[[launch]]
+stream = "c"
+priority = 4
+at = 9000
+entry = "tree"
+grid = [9, 1, 1]
+block = [256, 1, 1]
+arg = [
+    { name = "sums", buffer = "u32", count = 2304, out = true },
+    { name = "terms", buffer = "u32", count = 2304, init = { randint = [0, 1000], seed = 5 } },
+    { u32 = 6 },
+]
+
+[[launch]]
+stream = "a"
+after = ["long"]
+entry = "collatz"
+grid = [5, 1, 1]
+block = [96, 1, 1]
+arg = [{ name = "steps", buffer = "u32", count = 480, out = true }, { u32 = 27 }]
+"#;
+
+const TASKS_PROGRAM: &str = include_str!("data/tasks.ptx");
 
 /// A folder of a test's own.
 struct Folder(PathBuf);
@@ -129,12 +174,22 @@ struct Way {
     progress: Option<u64>,
     threads: usize,
     every: u64,
+    /// How launches make room for each other, where they run at once.
+    at_once: Option<Preempting>,
 }
 
 impl Way {
     fn new(config: &str) -> Way {
         let config = driver::config::load(config).expect("a configuration");
-        Way { config, detail: false, sampling: None, progress: None, threads: 1, every: 2000 }
+        Way { config, detail: false, sampling: None, progress: None, threads: 1, every: 2000, at_once: None }
+    }
+
+    /// The launch file, and its program.
+    fn files(&self) -> (&'static str, &'static str, &'static str) {
+        match self.at_once {
+            None => (LAUNCH, "checkpoint.ptx", PROGRAM),
+            Some(_) => (TASKS, "tasks.ptx", TASKS_PROGRAM),
+        }
     }
 
     fn timing(&self) -> Timing<'_> {
@@ -151,8 +206,16 @@ impl Way {
 #[derive(PartialEq)]
 struct Outcome {
     launches: Vec<LaunchStats>,
+    timeline: Option<Timeline>,
     printed: String,
     outputs: Vec<Vec<u8>>,
+}
+
+impl Outcome {
+    fn cycles(&self) -> u64 {
+        let reports = self.launches.iter().filter_map(|l| Some(l.report.as_ref()?.cycles));
+        self.timeline.as_ref().map_or_else(|| reports.sum(), |t| t.cycles)
+    }
 }
 
 impl std::fmt::Debug for Outcome {
@@ -177,7 +240,7 @@ enum Death {
 fn run(folder: &Path, way: &Way, death: Death) -> (Option<Outcome>, u64) {
     let path = folder.join("state");
     let old = path.exists().then(|| Checkpoint::open(&path).expect("a checkpoint that can be read"));
-    let source = Source::new("launch.toml", LAUNCH.as_bytes());
+    let source = Source::new("launch.toml", way.files().0.as_bytes());
     let read = || LaunchFile::parse(source, &folder.join("launch.toml")).expect("a launch file");
     let loaded = old.as_ref().map_or_else(read, |old| old.file().clone());
     let (session, mut done) = match &old {
@@ -201,7 +264,9 @@ fn run(folder: &Path, way: &Way, death: Death) -> (Option<Outcome>, u64) {
     // The run can be killed at every exchange point, not only at those with checkpoints.
     let last = AtomicU64::new(old.as_ref().map_or(0, Checkpoint::cycle));
     let first = done.finished.len();
-    for number in first..loaded.launches.len() {
+    let mut timeline = None;
+    let turns = if way.at_once.is_some() { 1 } else { loaded.launches.len() };
+    for number in first..turns {
         let printed = Mutex::new(Vec::new());
         let print = |text: &[u8]| printed.lock().expect("text").extend_from_slice(text);
         let keep = |moment: &Moment<'_>| {
@@ -229,8 +294,15 @@ fn run(folder: &Path, way: &Way, death: Death) -> (Option<Outcome>, u64) {
             timing: Some(timing),
             ..LaunchOptions::default()
         };
-        match session.launch(number, &options) {
-            Ok(stats) => done.finished.push((stats, 0.0)),
+        let launched = match &way.at_once {
+            None => session.launch(number, &options).map(|stats| vec![stats]),
+            Some(preempting) => session.run_streams(&options, preempting).map(|all| {
+                timeline = all.timeline;
+                all.launches
+            }),
+        };
+        match launched {
+            Ok(all) => done.finished.extend(all.into_iter().map(|stats| (stats, 0.0))),
             Err(error) => {
                 assert!(error.to_string().contains(KILLED), "{error}");
                 if let Death::Cycle(_) = death {
@@ -247,7 +319,7 @@ fn run(folder: &Path, way: &Way, death: Death) -> (Option<Outcome>, u64) {
     let outputs = loaded.outputs().map(|(n, ..)| session.contents(n).expect("an output").1).collect();
     let launches = done.finished.into_iter().map(|(stats, _)| stats).collect();
     let printed = String::from_utf8(done.printed).expect("text");
-    (Some(Outcome { launches, printed, outputs }), storage.calls.load(Ordering::Relaxed))
+    (Some(Outcome { launches, timeline, printed, outputs }), storage.calls.load(Ordering::Relaxed))
 }
 
 /// A generator of numbers that are the same in every run.
@@ -260,24 +332,26 @@ impl Random {
     }
 }
 
-/// Runs to the end, killed so many times on the way.
-fn survives(name: &str, way: &Way, seed: u64, kills: u32) {
+/// Runs to the end, killed so many times on the way; what it gave.
+fn survives(name: &str, way: &Way, seed: u64, kills: u32) -> Outcome {
     let folder = Folder::new(name);
-    std::fs::write(folder.0.join("checkpoint.ptx"), PROGRAM).expect("a program");
+    let (_, program, text) = way.files();
+    let program = folder.0.join(program);
+    std::fs::write(&program, text).expect("a program");
     let undisturbed = run(&folder.0, way, Death::Unwatched).0.expect("an outcome");
     let (watched, calls) = run(&folder.0, way, Death::Never);
     assert_eq!(watched.as_ref(), Some(&undisturbed), "{name}: writing checkpoints changes nothing");
-    let cycles: u64 = undisturbed.launches.iter().filter_map(|l| Some(l.report.as_ref()?.cycles)).sum();
+    let cycles = undisturbed.cycles();
     assert!(folder.0.join("state").exists(), "{cycles} cycles are long enough for a checkpoint");
     // Going on from the last checkpoint, with nothing else left.
-    std::fs::remove_file(folder.0.join("checkpoint.ptx")).expect("removed");
+    std::fs::remove_file(&program).expect("removed");
     assert_eq!(
         run(&folder.0, way, Death::Never).0.as_ref(),
         Some(&undisturbed),
         "{name}: the last checkpoint"
     );
     std::fs::remove_file(folder.0.join("state")).expect("removed");
-    std::fs::write(folder.0.join("checkpoint.ptx"), PROGRAM).expect("a program");
+    std::fs::write(&program, text).expect("a program");
     let mut random = Random(seed);
     for n in 0..kills {
         let death = if n % 2 == 0 {
@@ -292,6 +366,7 @@ fn survives(name: &str, way: &Way, seed: u64, kills: u32) {
         }
     }
     assert_eq!(run(&folder.0, way, Death::Never).0.as_ref(), Some(&undisturbed), "{name}");
+    undisturbed
 }
 
 /// Ten ways to run, so that every part of the machine's state is needed by one of them.
@@ -328,4 +403,23 @@ fn a_run_that_is_killed_fifty_times_ends_as_if_nothing_had_happened() {
     for (n, (name, way)) in ways.iter().enumerate() {
         survives(name, way, n as u64 + 1, KILLS);
     }
+}
+
+#[test]
+fn launches_that_run_at_once_are_killed_and_go_on() {
+    let ways = [
+        ("remapped", "tiny", Preempting::default()),
+        ("copied", "tiny", Preempting { mode: Mode::Copy, ..Preempting::default() }),
+        ("in slices", "tiny", Preempting { time_slice: Some(4000), ..Preempting::default() }),
+        ("stopped", "classic", Preempting { stops: vec![3000, 12_000, 12_500], ..Preempting::default() }),
+    ];
+    let mut reasons = std::collections::BTreeSet::new();
+    for (n, (name, config, preempting)) in ways.into_iter().enumerate() {
+        let way = Way { at_once: Some(preempting), threads: 1 + n % 2, every: 5000, ..Way::new(config) };
+        let outcome = survives(name, &way, n as u64 + 11, 4);
+        let timeline = outcome.timeline.expect("timed");
+        assert!(timeline.launches.len() > 4, "{name}: child tasks");
+        reasons.extend(timeline.moves.iter().map(|m| m.reason));
+    }
+    assert_eq!(reasons.len(), 4, "CTAs make room for every reason: {reasons:?}");
 }

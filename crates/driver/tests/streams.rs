@@ -7,11 +7,16 @@ use driver::{
     Timing, compile,
 };
 
+use simt::memory::{Bounds, Outline};
+use std::sync::Mutex;
+
 const PTX: &[u8] = include_bytes!("data/tasks.ptx");
 
 struct Bench {
     device: Device,
     module: Module,
+    /// What memory becomes before anything runs.
+    adopted: Option<(Outline, Vec<Vec<u8>>)>,
 }
 
 impl Bench {
@@ -19,7 +24,16 @@ impl Bench {
         let device = Device::new().expect("a device");
         let image = compile(&Source::new("tasks.ptx", PTX.to_vec()), &CompileOptions::default());
         let module = Module::load(&device, image.unwrap_or_else(|e| panic!("{e}"))).expect("loads");
-        Bench { device, module }
+        Bench { device, module, adopted: None }
+    }
+
+    /// What was allocated stays; its contents are those of then.
+    fn adopt(&self) {
+        let Some((outline, bytes)) = &self.adopted else { return };
+        self.device.memory().adopt(outline).expect("an outline");
+        for (b, bytes) in outline.filled.iter().zip(bytes) {
+            self.device.memory().write(b.start, bytes).expect("written");
+        }
     }
 
     fn buffer(&self, words: u64) -> u64 {
@@ -148,6 +162,29 @@ fn time_slices_let_every_cta_of_a_grid_meet_the_others() {
 }
 
 #[test]
+fn slices_shorter_than_a_suspension_let_ctas_get_on() {
+    let config = config("tiny");
+    let run = |time_slice: Option<u64>| {
+        let bench = Bench::new();
+        let (out, ctas) = (bench.buffer(1 << 14), 2 * config.sm.warps);
+        let args: [&[u8]; 2] = [&out.to_le_bytes(), &20u32.to_le_bytes()];
+        let mut streams = Streams::new(&bench.device);
+        let stream = streams.stream(0);
+        streams.launch(stream, &bench.module, "local128", dim(ctas, 64), &args).expect("can run");
+        let preempting = Preempting { time_slice, ..Preempting::default() };
+        let done = streams.synchronize(&timed(&config), &preempting).unwrap_or_else(|e| panic!("{e}"));
+        (bench.words(out, 64 * ctas as usize), done.timeline.expect("timed"))
+    };
+    let (expected, alone) = run(None);
+    for slice in [100, 2000] {
+        let (found, t) = run(Some(slice));
+        assert_eq!(found, expected);
+        assert!(!t.moves.is_empty(), "CTAs take turns");
+        assert!(t.cycles < 8 * alone.cycles, "{} of {} cycles in slices of {slice}", t.cycles, alone.cycles);
+    }
+}
+
+#[test]
 fn a_higher_priority_takes_the_place_of_a_lower() {
     let config = config("tiny");
     let bench = Bench::new();
@@ -245,17 +282,70 @@ fn kernels_start_child_tasks() {
     }
 }
 
-#[test]
-fn kernels_with_child_tasks_have_no_checkpoints() {
+/// Memory and the machine's state at one moment.
+type Kept = (Outline, Vec<Vec<u8>>, Vec<u8>);
+
+/// Runs something whose launches are checkpointed, and goes on from every one of them on another device: what it gave must be
+/// the same.
+fn goes_on_the_same<T: PartialEq + std::fmt::Debug>(every: u64, run: impl Fn(&Bench, Timing<'_>) -> T) {
     let config = config("tiny");
+    let undisturbed = run(&Bench::new(), Timing::new(&config));
+    let kept: Mutex<Vec<Kept>> = Mutex::default();
     let bench = Bench::new();
-    let out = bench.buffer(64).to_le_bytes();
-    let keep = |_: &Moment<'_>| Ok(());
-    let timing =
-        Timing { checkpoints: Some(Checkpoints { every: 100, keep: &keep }), ..Timing::new(&config) };
-    let options = LaunchOptions { timing: Some(timing), ..LaunchOptions::default() };
-    let error = bench.module.launch(&bench.device, "parent", dim(1, 64), &[&out], &options).err();
-    assert!(matches!(error, Some(LaunchError::Checkpoint { .. })), "{error:?}");
+    let keep = |moment: &Moment<'_>| {
+        let outline = bench.device.memory().outline_but(moment.zeros());
+        let read = |b: &Bounds| {
+            let mut bytes = vec![0; (b.end - b.start) as usize];
+            bench.device.memory().read(b.start, &mut bytes).map(|()| bytes)
+        };
+        let bytes = outline.filled.iter().map(read).collect::<Result<_, _>>().map_err(|e| e.to_string())?;
+        kept.lock().expect("a list").push((outline, bytes, moment.bytes()?));
+        Ok(())
+    };
+    let timing = Timing { checkpoints: Some(Checkpoints { every, keep: &keep }), ..Timing::new(&config) };
+    assert_eq!(run(&bench, timing), undisturbed, "checkpoints change nothing");
+    let kept = kept.into_inner().expect("a list");
+    assert!(kept.len() > 4, "only {} checkpoints", kept.len());
+    for (outline, bytes, machine) in &kept {
+        let bench = Bench { adopted: Some((outline.clone(), bytes.clone())), ..Bench::new() };
+        let timing = Timing { resume: Some(machine), ..Timing::new(&config) };
+        assert_eq!(run(&bench, timing), undisturbed);
+    }
+}
+
+#[test]
+fn kernels_with_child_tasks_go_on_from_checkpoints() {
+    goes_on_the_same(1500, |bench, timing| {
+        let out = bench.buffer(64);
+        bench.adopt();
+        let options = LaunchOptions { threads: 2, timing: Some(timing), ..LaunchOptions::default() };
+        let args: [&[u8]; 2] = [&out.to_le_bytes(), &12u32.to_le_bytes()];
+        let stats = bench.module.launch(&bench.device, "nest", dim(1, 32), &args, &options);
+        (bench.words(out, 64), stats.unwrap_or_else(|e| panic!("{e}")))
+    });
+}
+
+#[test]
+fn queue_tasks_go_on_from_checkpoints() {
+    goes_on_the_same(1500, |bench, timing| {
+        let sum = bench.buffer(1);
+        let mut streams = Streams::new(&bench.device);
+        let (stream, other) = (streams.stream(0), streams.stream(2));
+        let queue = streams.queue(4, 64).expect("room");
+        bench.adopt();
+        let args: [&[u8]; 2] = [&queue.address.to_le_bytes(), &sum.to_le_bytes()];
+        let produce: [&[u8]; 2] = [&queue.address.to_le_bytes(), &40u32.to_le_bytes()];
+        streams.push(queue, &100u32.to_le_bytes(), 0);
+        streams.launch_queue(stream, &bench.module, "halve", [32, 1, 1], 0, &args, queue).expect("can run");
+        let later = Insertion { at: 6000, ..Insertion::default() };
+        streams.insert(other, &bench.module, "produce", dim(6, 32), &produce, later).expect("can run");
+        streams.push(queue, &1000u32.to_le_bytes(), 15_000);
+        let ticket = streams.read(other, sum, 4);
+        let options = LaunchOptions { threads: 2, timing: Some(timing), ..LaunchOptions::default() };
+        let preempting = Preempting { stops: vec![7000], ..Preempting::default() };
+        let done = streams.synchronize(&options, &preempting).unwrap_or_else(|e| panic!("{e}"));
+        (bench.words(sum, 1), done.read[ticket.0].clone(), done.timeline, done.launches)
+    });
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::units::Cycle;
 use isa::Op;
 use serde::{Deserialize, Serialize};
 use simt::Memory;
-use trace::profile::{Cause, Detail, Link, Timeline, Work};
+use trace::profile::{Cause, Detail, Link, Span, Timeline, Work};
 
 /// The SM whose warps are watched one by one, unless others are asked for.
 const CLOSELY: [u32; 1] = [0];
@@ -33,16 +33,26 @@ pub fn watcher(
             code.filter(|(_, i)| matches!(i.op, Op::Call | Op::Callx)).map(|(n, _)| n as u32).collect();
         TraceCell::new(sm.id.0, sm.trace_spec(), s, (slots, sub_cores), start.0, &calls)
     });
-    let recorder = options.detail.then(|| {
+    let recorder = recorder(sm, (context.code.scoreboard, instructions), start, options);
+    (cell.is_some() || recorder.is_some()).then(|| Box::new(Watcher { cell, recorder }))
+}
+
+/// Who keeps what a profile shows, of warps with so many places on the scoreboard and of so many instructions.
+pub fn recorder(
+    sm: &Sm,
+    (places, instructions): (usize, usize),
+    start: Cycle,
+    options: &RunOptions<'_>,
+) -> Option<Recorder> {
+    let slots = sm.size().0;
+    options.detail.then(|| {
         let closely = options.closely.unwrap_or(&CLOSELY);
         let spans = match closely.contains(&sm.id.0.into()) {
             true => SPANS.min(SPANS_OF_ALL / closely.len()),
             false => 0,
         };
-        let places = context.code.scoreboard;
         Recorder::new(sm.id.0, start.0, slots, places, instructions, spans)
-    });
-    (cell.is_some() || recorder.is_some()).then(|| Box::new(Watcher { cell, recorder }))
+    })
 }
 
 /// Writes the records of all SMs to the event buffer, SM after SM; how many there are, and how many were lost.
@@ -72,6 +82,35 @@ pub fn detail(
     instructions: usize,
     stalls: &[StallCycles],
 ) -> Detail {
+    let mut detail = gather(watchers, instructions);
+    add_waits(&mut detail, context, stalls);
+    detail
+}
+
+/// The same for each of several launches: its instructions and warps. Timelines are those of all.
+pub fn details(watchers: Vec<Watcher>, launches: &[(&Context<'_>, &[StallCycles])]) -> Vec<Detail> {
+    let end = |c: &Context<'_>| c.rows as usize + c.code.len();
+    let all = gather(watchers, launches.iter().map(|(c, _)| end(c)).max().unwrap_or(0));
+    let of = |(context, stalls): &(&Context<'_>, &[StallCycles])| {
+        let rows = context.rows..end(context) as u32;
+        let causes = all.causes.iter().filter(|c| rows.contains(&c.pc) && rows.contains(&c.cause));
+        let causes = causes.map(|c| Cause { pc: c.pc - rows.start, cause: c.cause - rows.start, ..*c });
+        let spans = all.spans.iter().filter(|s| rows.contains(&s.pc));
+        let mut detail = Detail {
+            work: all.work[rows.start as usize..rows.end as usize].to_vec(),
+            causes: causes.collect(),
+            spans: spans.map(|s| Span { pc: s.pc - rows.start, ..*s }).collect(),
+            timeline: all.timeline.clone(),
+            ..Detail::default()
+        };
+        add_waits(&mut detail, context, stalls);
+        detail
+    };
+    launches.iter().map(of).collect()
+}
+
+/// What all SMs saw of so many instructions.
+fn gather(watchers: Vec<Watcher>, instructions: usize) -> Detail {
     let mut detail = Detail { work: vec![Work::default(); instructions], ..Detail::default() };
     let (mut buckets, mut causes) = (Vec::new(), watch::Causes::new(instructions));
     for recorder in watchers.into_iter().filter_map(|w| w.recorder) {
@@ -85,7 +124,11 @@ pub fn detail(
     detail.spans.sort();
     detail.timeline = watch::put_together(buckets);
     detail.causes = causes.list();
-    // Waits of fixed length follow from the code.
+    detail
+}
+
+/// Waits of fixed length follow from the code.
+fn add_waits(detail: &mut Detail, context: &Context<'_>, stalls: &[StallCycles]) {
     for (pc, producer) in watch::producers(&context.code, &context.image).into_iter().enumerate() {
         let cycles = stalls.get(pc).map_or(0, |row| row[Stall::Wait as usize]);
         if let Some(cause) = producer.filter(|_| cycles > 0) {
@@ -95,7 +138,6 @@ pub fn detail(
         }
     }
     detail.causes.sort_by_key(|c| (c.pc, std::cmp::Reverse(c.cycles), c.reason, c.link, c.cause));
-    detail
 }
 
 /// What was seen of code that was made while the launch ran becomes that of the instructions that it comes from.
@@ -124,7 +166,7 @@ pub fn fold(detail: &mut Detail, own: usize, origin: impl Fn(u32) -> u32) {
 }
 
 /// What memory did so far, at some cycles of a launch.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Traffic {
     start: Cycle,
     /// Cycles between two looks: more in a long launch.

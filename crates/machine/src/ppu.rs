@@ -1,5 +1,6 @@
 //! A whole processor: SMs that run on their own between exchange points, and all that is between them.
 
+mod batch;
 mod checkpoint;
 
 pub use checkpoint::{Checkpoints, Moment, layout};
@@ -20,7 +21,7 @@ use crate::sm::trace_cell::{RegisterError, Registers};
 use crate::sm::watch::Watcher;
 use crate::sm::{Begin, Context, Failure, Sm, Work};
 use crate::stall::{STALLS, StallCycles};
-use crate::tasks::{Allocate, Batch, BatchTimed, Tasks, preferred_split, task_of};
+use crate::tasks::{Tasks, preferred_split, task_of};
 use crate::units::{Cycle, SmId};
 use crate::workers::Workers;
 use checkpoint::{Begun, Kept, Reached};
@@ -224,6 +225,9 @@ impl Ppu {
         let function = launch.kernel().function();
         let image = launch.program().image();
         let resumed = options.resume.map(|bytes| self.resume(bytes)).transpose()?;
+        if resumed.as_ref().is_some_and(|begun| begun.tasks.is_some()) {
+            return Err(checkpoint::damaged("launches that run at once"));
+        }
         if resumed.is_none() {
             self.launches += 1;
         }
@@ -250,6 +254,8 @@ impl Ppu {
             grid_id: self.launches,
             local_base: LOCAL_BASE,
             local_stride: u64::from(launch.local_bytes()).next_multiple_of(128) * 32,
+            group: 0,
+            rows: 0,
         }]);
         let task = task_of(launch, 0, 0, 0);
         let occupancy = Occupancy::new(&self.config.sm, &task, 0);
@@ -379,80 +385,6 @@ impl Ppu {
             timed.optimized = Some(service.report(replaced.into_iter().map(|r| (r.tally, r.events))));
         }
         Ok(timed)
-    }
-}
-
-impl Ppu {
-    /// Runs all that a host wants done by several push buffers, to its end. `buffer` has room for CTAs that are suspended.
-    pub fn run(
-        &mut self,
-        batch: &Batch,
-        buffer: &mut dyn Allocate,
-        memory: &Memory,
-        options: &RunOptions<'_>,
-    ) -> Result<BatchTimed, Stopped> {
-        let config = self.config.clone();
-        let start = self.now.later(self.next_submit);
-        let grids = self.launches;
-        let mut tasks = Tasks::new(batch, buffer, start, grids, &config, memory, |image| self.place(image));
-        self.memory.reset_counters();
-        for (image, place) in tasks.images() {
-            self.memory.host_write(place, image.code.len() as u64 * INSTRUCTION_BYTES);
-        }
-        let begin = Begin::new(tasks.contexts.iter().map(|c| &c.code), CONSTANT_BASE, 0);
-        // Of several programs none is known to the schedulers.
-        let mut images = tasks.images();
-        let program = match (images.next(), images.next()) {
-            (Some((image, _)), None) => Program::new(image, config.sm.scheduler.grants.accesses),
-            _ => Program::default(),
-        };
-        drop(images);
-        let program = Arc::new(program);
-        let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.sms.len());
-        for mut sm in self.sms.drain(..) {
-            sm.record_choices(false);
-            sm.watch_progress(None, start);
-            sm.set_program(&program);
-            sm.begin_launch(&begin);
-            let work = Work::new(tasks.contexts.clone());
-            parts.push(Part { sm, work, requests: Vec::new(), answers: Vec::new() });
-        }
-        let ready = tasks.begin(&mut self.front, &config, memory);
-        let begun = Begun::new(start, config.quantum, parts.len(), None);
-        let kept = self.kept();
-        let reached = begun.reached;
-        let (system, front) = (&mut self.memory, &mut self.front);
-        let checkpointed = &mut self.checkpointed;
-        let mut run =
-            Run::new(&config, system, front, memory, options, parts, begun, kept, checkpointed, Some(tasks));
-        let threads = options.threads.max(1);
-        let outcome = ready.and_then(|()| Workers::with(threads, |workers| run.finish(workers, reached)));
-        if let Some(print) = options.print {
-            run.printed.values().for_each(|text| print(text));
-        }
-        let mut counters = run.memory.counters();
-        run.front.close_channels();
-        run.front.set_preemption(None);
-        let mut stalls = vec![[0; STALLS]; begin.instructions];
-        for part in run.parts {
-            part.sm.add_to(&mut counters, &mut stalls);
-            self.sms.push(part.sm);
-        }
-        let Some(mut tasks) = run.tasks else { return Err(Stopped::Refused("no tasks".into())) };
-        tasks.finish();
-        self.launches = tasks.grids();
-        let end = outcome.map_err(|stopped| tasks.named(stopped))?;
-        self.now = end;
-        self.next_submit = self.next_submit.later(start);
-        Ok(BatchTimed {
-            cycles: end - start,
-            counters,
-            stalls,
-            launches: tasks.timed(),
-            read: std::mem::take(&mut tasks.read),
-            moves: std::mem::take(&mut tasks.moves),
-            stopped: std::mem::take(&mut tasks.stopped),
-        })
     }
 }
 
@@ -635,7 +567,7 @@ impl<'l, 'p> Run<'l, 'p> {
                 self.printed.entry((job, linear)).or_default().extend(text);
             }
             if let Some(tasks) = &mut self.tasks {
-                tasks.collect(part);
+                tasks.collect(part, self.front);
             }
         }
         if let Some((service, place)) = &mut self.service {

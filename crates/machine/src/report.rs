@@ -36,6 +36,18 @@ pub struct Report {
     pub stalls: Vec<StallCycles>,
     pub occupancy: Occupancy,
     pub sections: Vec<Section>,
+    /// Other launches ran at the same time: what the machine counts for all of them is not here.
+    pub is_part: bool,
+}
+
+/// Metrics of what all launches share, which say nothing of one of several.
+const OF_ALL: [&str; 4] =
+    ["memory_throughput_pct", "eligible_warps_per_scheduler", "no_eligible_pct", "coalesced_requests"];
+
+/// Whether a counter or metric is one of those: what schedulers do for any warp, and all behind the SMs.
+fn is_of_all(name: &str) -> bool {
+    OF_ALL.contains(&name)
+        || ["eligible_", "l2_", "dram_", "tlb_"].iter().any(|start| name.starts_with(start))
 }
 
 /// A share, 0 of nothing.
@@ -64,6 +76,7 @@ impl Report {
             stalls,
             occupancy,
             sections: Vec::new(),
+            is_part: false,
         };
         report.sections = vec![
             report.speed_of_light(config),
@@ -74,6 +87,13 @@ impl Report {
             report.memory(config),
         ];
         report
+    }
+
+    /// The same of one of several launches that ran at once: what is counted for all together is left out.
+    pub fn of_part(mut self) -> Report {
+        self.is_part = true;
+        self.sections.iter_mut().for_each(|s| s.metrics.retain(|m| !is_of_all(&m.name)));
+        self
     }
 
     /// Warp-cycles by reason, over all instructions.
@@ -360,7 +380,10 @@ impl Serialize for Report {
         let metrics =
             || self.sections.iter().flat_map(|s| &s.metrics).map(|m| (m.name.as_str(), m.value)).collect();
         out.serialize_field("metrics", &Table(&metrics))?;
-        let counters = || self.counters.list().into_iter().map(|(name, n, _)| (name, n as f64)).collect();
+        let counters = || {
+            let all = self.counters.list().into_iter().filter(|(name, ..)| !self.is_part || !is_of_all(name));
+            all.map(|(name, n, _)| (name, n as f64)).collect()
+        };
         out.serialize_field("counters", &Table(&counters))?;
         let stalls = self.stall_cycles();
         let stalls = || Stall::ALL.into_iter().map(|s| (s.name(), stalls[s as usize] as f64)).collect();

@@ -10,9 +10,38 @@ const ROOM: usize = 32;
 /// back to a cold cache: counts are 32 bits and overflow into a list that is hardly ever used.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct StallTable {
+    #[serde(with = "sparse")]
     counts: Vec<[u32; ROOM]>,
     /// Instruction, reason and warp-cycles that did not fit.
     more: Vec<(u32, u8, u64)>,
+}
+
+/// How counts are saved: their number, and the rows that are not all zeros.
+mod sparse {
+    use super::ROOM;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    /// No program of any size has more.
+    const MOST: usize = 1 << 28;
+
+    pub fn serialize<S: Serializer>(all: &[[u32; ROOM]], to: S) -> Result<S::Ok, S::Error> {
+        let rows = all.iter().enumerate().filter(|(_, row)| row.iter().any(|&n| n != 0));
+        let rows: Vec<(usize, &[u32; ROOM])> = rows.collect();
+        (all.len(), rows).serialize(to)
+    }
+
+    pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Vec<[u32; ROOM]>, D::Error> {
+        let (len, rows): (usize, Vec<(usize, [u32; ROOM])>) = Deserialize::deserialize(from)?;
+        if len > MOST {
+            return Err(D::Error::custom("more instructions than there are"));
+        }
+        let mut all = vec![[0; ROOM]; len];
+        for (n, row) in rows {
+            *all.get_mut(n).ok_or_else(|| D::Error::custom("a row behind the last"))? = row;
+        }
+        Ok(all)
+    }
 }
 
 /// The counts of one instruction.
@@ -58,6 +87,15 @@ impl StallTable {
         // A new one: pages that are never touched cost nothing.
         self.counts = vec![[0; ROOM]; instructions];
         self.more.clear();
+    }
+
+    /// Instructions that there is room for.
+    pub fn len(&self) -> usize {
+        self.counts.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
     }
 
     #[inline(always)]

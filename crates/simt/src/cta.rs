@@ -49,7 +49,7 @@ pub struct Arrival {
 }
 
 /// When a child task runs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum ChildOrder {
     /// After the one that the CTA started before it in this way.
     InTurn,
@@ -101,11 +101,16 @@ pub(crate) struct Saved {
     ended_phases: u64,
     #[serde(with = "crate::arrays::bytes")]
     output: Vec<u8>,
+    children: u32,
     #[serde(with = "crate::arrays::bytes")]
     shared: Vec<u8>,
     barriers: [Barrier; BARRIERS],
     used: u32,
 }
+
+/// Words of [`CtaState::record`] before those of the barriers, and of a barrier without its lanes.
+const HEAD: usize = 6;
+const BARRIER: usize = 5;
 
 impl CtaState {
     pub(crate) fn save(&self) -> Saved {
@@ -115,6 +120,7 @@ impl CtaState {
             live_threads: self.live_threads,
             ended_phases: self.ended_phases,
             output: self.output.clone(),
+            children: self.children,
             shared: self.shared().to_vec(),
             barriers: self.barriers.clone(),
             used: self.used,
@@ -130,7 +136,60 @@ impl CtaState {
         (self.index, self.place) = (saved.index, saved.place);
         (self.live_threads, self.ended_phases) = (saved.live_threads, saved.ended_phases);
         (self.output, self.barriers, self.used) = (saved.output, saved.barriers, saved.used);
+        self.children = saved.children;
         true
+    }
+
+    /// Bytes of [`CtaState::record`].
+    pub(crate) fn record_bytes(launch: &Launch) -> u64 {
+        let barriers = launch.kernel.function.barriers.min(BARRIERS as u32);
+        4 * (HEAD as u64 + u64::from(barriers) * (BARRIER as u64 + u64::from(launch.warps())))
+    }
+
+    /// What the SM holds of the CTA besides shared memory and its warps, as little-endian words: threads that have not ended,
+    /// barriers that were used, instructions that warps which have ended executed (themselves and by threads); then of every
+    /// barrier the threads that came, those that wait, the count to wait for or 0, those that said yes and those that were
+    /// asked, and the lanes of every warp that came. `None` where the program uses barriers that it does not have.
+    pub(crate) fn record(&self, launch: &Launch, ended: (u64, u64)) -> Option<Vec<u8>> {
+        let barriers = launch.kernel.function.barriers.min(BARRIERS as u32);
+        if self.used >> barriers != 0 {
+            return None;
+        }
+        let long = |n: u64| [n as u32, (n >> 32) as u32];
+        let mut words = vec![self.live_threads, self.used];
+        words.extend(long(ended.0).into_iter().chain(long(ended.1)));
+        for b in &self.barriers[..barriers as usize] {
+            words.extend([b.arrived, b.waiting, b.expected.unwrap_or(0), b.yes, b.reducing]);
+            let lanes = b.lanes.iter().copied().chain(std::iter::repeat(0));
+            words.extend(lanes.take(launch.warps() as usize));
+        }
+        Some(words.into_iter().flat_map(u32::to_le_bytes).collect())
+    }
+
+    /// Makes a CTA that has just been started what [`CtaState::record`] saved; what warps that have ended executed.
+    pub(crate) fn set_record(&mut self, launch: &Launch, bytes: &[u8]) -> Option<(u64, u64)> {
+        let barriers = launch.kernel.function.barriers.min(BARRIERS as u32);
+        let words: Vec<u32> =
+            bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+        let (head, rest) = words.split_at_checked(HEAD)?;
+        let long = |n: usize| u64::from(head[n]) | u64::from(head[n + 1]) << 32;
+        if head[0] > self.live_threads || head[1] >> barriers != 0 {
+            return None;
+        }
+        (self.live_threads, self.used) = (head[0], head[1]);
+        let each = BARRIER + launch.warps() as usize;
+        for (b, words) in self.barriers.iter_mut().zip(rest.chunks_exact(each)).take(barriers as usize) {
+            *b = Barrier {
+                arrived: words[0],
+                waiting: words[1],
+                expected: Some(words[2]).filter(|&n| n > 0),
+                yes: words[3],
+                reducing: words[4],
+                lanes: words[BARRIER..].to_vec(),
+                ..Barrier::default()
+            };
+        }
+        Some((long(2), long(4)))
     }
 
     pub fn new(grid: [u32; 3], block: [u32; 3], shared_bytes: u32, dynamic_shared: u32) -> CtaState {

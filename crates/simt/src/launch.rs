@@ -6,8 +6,9 @@ use crate::program::{Banks, Kernel, Program, launch_bank};
 use crate::runner::LaunchError;
 use crate::watched::{self, What};
 use isa::Inst;
-use isa::abi::launch::PARAMS_MAX;
+use isa::abi::launch::{ENVREG, PARAMS, PARAMS_MAX};
 use isa::image::Function;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Shared bytes that a CTA can have.
@@ -32,6 +33,9 @@ impl Shape {
         Shape { grid, block, dynamic_shared: 0, stack_bytes: 64 << 10, workspace: 0 }
     }
 }
+
+/// Local bytes that a thread can have.
+const LOCAL_MAX: u32 = 512 << 10;
 
 /// Code for a launch that runs, and what is to be known of it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,7 +78,71 @@ pub struct Launch {
     pub(crate) pool: Vec<u32>,
 }
 
+/// A launch as a checkpoint has it; its program is kept elsewhere.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Saved {
+    /// The entry's number among the program's functions.
+    function: u32,
+    depth: u32,
+    queue: Option<u64>,
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic_shared: u32,
+    local_bytes: u32,
+    workspace: u64,
+    #[serde(with = "crate::arrays::bytes")]
+    params: Vec<u8>,
+    /// The program's constants as the launch sees them, where memory has others by now.
+    constants: Option<Vec<u8>>,
+}
+
 impl Launch {
+    /// Everything but its program.
+    pub fn save(&self, memory: &Memory) -> Saved {
+        let image = self.program.image();
+        let function = image.functions.iter().position(|f| f.start == self.kernel.function.start);
+        let (bank, constants) = (self.banks.launch(), self.banks.constants());
+        let now = self.program.banks(memory, Vec::new());
+        let is_same = now.is_ok_and(|now| now.constants() == constants);
+        Saved {
+            function: function.unwrap_or(0) as u32,
+            depth: self.depth,
+            queue: self.queue,
+            grid: self.grid,
+            block: self.block,
+            dynamic_shared: self.dynamic_shared,
+            local_bytes: self.local_bytes,
+            workspace: self.banks.read(isa::abi::BANK_LAUNCH, u32::from(ENVREG) + 4, 4).unwrap_or(0) as u64
+                | (self.banks.word(isa::abi::BANK_LAUNCH, u32::from(ENVREG) + 8) as u64) << 32,
+            params: bank.get(PARAMS.into()..).unwrap_or_default().to_vec(),
+            constants: (!is_same).then(|| constants.to_vec()),
+        }
+    }
+
+    /// The launch of a program that was saved, for the same vector level as another of it; `None` where it cannot be one.
+    pub fn restore(other: &Launch, saved: Saved, memory: &Memory) -> Option<Launch> {
+        let program = &other.program;
+        let n = saved.function as usize;
+        if !program.image().functions.get(n)?.is_entry || saved.depth > DEPTH_MAX {
+            return None;
+        }
+        let kernel = program.decoded(n, other.kernel.level)?;
+        let shape = Shape {
+            dynamic_shared: saved.dynamic_shared,
+            stack_bytes: saved.local_bytes.min(LOCAL_MAX),
+            workspace: saved.workspace,
+            ..Shape::new(saved.grid, saved.block)
+        };
+        let mut launch = Launch::new(program, kernel, &shape, &saved.params, memory).ok()?;
+        if let Some(constants) = saved.constants {
+            if !launch.banks.set_constants(constants) {
+                return None;
+            }
+            launch.pool = words(&launch.kernel.pool, &launch.banks);
+        }
+        Some(Launch { depth: saved.depth, queue: saved.queue, ..launch })
+    }
+
     /// Checks the shape against the machine's and the kernel's limits, and fills the launch's constant bank.
     pub fn new(
         program: &Program,

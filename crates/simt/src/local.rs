@@ -4,6 +4,7 @@
 //! suspended it lies in global memory from then on ([`Local::map`]), in the same layout.
 
 use crate::lanes::Row;
+use serde::{Deserialize, Serialize};
 
 pub struct Local {
     /// What it has of its own.
@@ -11,13 +12,23 @@ pub struct Local {
     /// Where the rows are, and how many: its own, or in global memory.
     rows: *mut Row,
     len: usize,
+    /// The device's address of rows in global memory, 0 where they are its own.
+    address: u64,
     /// Bytes a thread may use.
     limit: u32,
 }
 
+/// Local memory as a checkpoint has it.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum Saved {
+    Own(Vec<Row>),
+    /// It lies in global memory, which is saved by itself.
+    At(u64),
+}
+
 impl Local {
     pub fn new(limit: u32) -> Local {
-        Local { own: Vec::new(), rows: std::ptr::null_mut(), len: 0, limit }
+        Local { own: Vec::new(), rows: std::ptr::null_mut(), len: 0, address: 0, limit }
     }
 
     /// Forgets everything that was written.
@@ -29,7 +40,7 @@ impl Local {
 
     /// The rows are its own.
     fn bind(&mut self) {
-        (self.rows, self.len) = (self.own.as_mut_ptr(), self.own.len());
+        (self.rows, self.len, self.address) = (self.own.as_mut_ptr(), self.own.len(), 0);
     }
 
     /// Rows that all bytes of the threads take.
@@ -38,14 +49,46 @@ impl Local {
     }
 
     pub fn is_mapped(&self) -> bool {
-        self.len > 0 && !std::ptr::eq(self.rows, self.own.as_ptr())
+        self.address != 0
     }
 
-    /// Moves everything to [`Local::all_rows`] rows elsewhere, where it stays.
+    /// Moves everything to [`Local::all_rows`] rows elsewhere, at this address of the device, where it stays.
+    ///
+    /// # Safety
+    /// As [`Local::attach`].
+    pub unsafe fn map(&mut self, rows: *mut Row, address: u64) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.copy_to(rows);
+            self.attach(rows, address);
+        }
+    }
+
+    /// From now on it is what lies in [`Local::all_rows`] rows at this address of the device.
     ///
     /// # Safety
     /// The rows must be valid until the next [`Local::reset`], and nobody else's.
-    pub unsafe fn map(&mut self, rows: *mut Row) {
+    pub unsafe fn attach(&mut self, rows: *mut Row, address: u64) {
+        (self.rows, self.len, self.address) = (rows, self.all_rows(), address);
+    }
+
+    /// Takes a copy of [`Local::all_rows`] rows for its own.
+    ///
+    /// # Safety
+    /// The rows must be valid, and change meanwhile by nobody.
+    pub unsafe fn copy_from(&mut self, rows: *const Row) {
+        let all = self.all_rows();
+        self.own.clear();
+        // SAFETY: the caller's promise.
+        self.own.extend_from_slice(unsafe { std::slice::from_raw_parts(rows, all) });
+        self.bind();
+    }
+
+    /// Copies everything to [`Local::all_rows`] rows elsewhere.
+    ///
+    /// # Safety
+    /// The rows must be valid, not its own, and used by nobody meanwhile.
+    pub unsafe fn copy_to(&self, rows: *mut Row) {
         let all = self.all_rows();
         // SAFETY: the caller's promise; no more rows than there are on either side are copied.
         unsafe {
@@ -54,7 +97,6 @@ impl Local {
                 std::ptr::write_bytes(rows.add(self.len), 0, all - self.len);
             }
         }
-        (self.rows, self.len) = (rows, all);
     }
 
     fn at(&self, n: usize) -> *mut Row {
@@ -62,22 +104,36 @@ impl Local {
         self.rows.wrapping_add(n)
     }
 
-    /// What was written, and zeros around it.
-    pub(crate) fn rows(&self) -> &[Row] {
-        if self.len == 0 {
-            return &[];
-        }
-        // SAFETY: the rows are ours, and borrowed for as long as the slice lives.
-        unsafe { std::slice::from_raw_parts(self.rows, self.len) }
+    /// What was written and zeros around it, or where that is.
+    pub(crate) fn save(&self) -> Saved {
+        if self.is_mapped() { Saved::At(self.address) } else { Saved::Own(self.own.clone()) }
     }
 
-    /// Makes it hold what another one of this limit held; false where that cannot be.
-    pub(crate) fn restore(&mut self, limit: u32, rows: Vec<Row>) -> bool {
-        // Growing doubles, so there can be twice as many as the limit needs.
-        let fits = rows.len() <= 2 * (limit as usize).div_ceil(4) + 16;
-        (self.limit, self.own) = (limit, rows);
-        self.bind();
-        fits
+    /// Makes it hold what another one of this limit held; `rows` finds rows of the device's memory. False where that cannot
+    /// be.
+    pub(crate) fn restore(
+        &mut self,
+        limit: u32,
+        saved: Saved,
+        rows: impl FnOnce(u64, u64) -> Option<*mut Row>,
+    ) -> bool {
+        self.limit = limit;
+        match saved {
+            Saved::Own(own) => {
+                // Growing doubles, so there can be twice as many as the limit needs.
+                let fits = own.len() <= 2 * (limit as usize).div_ceil(4) + 16;
+                self.own = own;
+                self.bind();
+                fits
+            }
+            Saved::At(address) => {
+                let found = rows(address, self.all_rows() as u64 * size_of::<Row>() as u64);
+                let Some(rows) = found.filter(|_| address != 0 && self.limit > 0) else { return false };
+                // SAFETY: they lie in one allocation, which stays as long as the launch runs.
+                unsafe { self.attach(rows, address) };
+                true
+            }
+        }
     }
 
     /// Whether `size` bytes from `address` on are a thread's own; makes them exist.
@@ -158,7 +214,7 @@ mod tests {
         local.write(1, 8, 4, 77);
         let mut rows = vec![[1; 32]; local.all_rows()];
         // SAFETY: the rows live until the end of the test.
-        unsafe { local.map(rows.as_mut_ptr()) };
+        unsafe { local.map(rows.as_mut_ptr(), 0x1000) };
         assert!(local.is_mapped() && local.reach(60, 4));
         assert_eq!((local.read(1, 8, 4), local.read(1, 60, 4)), (77, 0));
         local.write(2, 60, 4, 5);
@@ -166,5 +222,10 @@ mod tests {
         assert!(!local.is_mapped() && local.reach(0, 64));
         assert_eq!(local.read(1, 8, 4), 0);
         assert_eq!((rows[2][1], rows[15][2]), (77, 5));
+        // SAFETY: as above.
+        unsafe { local.copy_from(rows.as_ptr()) };
+        assert_eq!((local.read(1, 8, 4), local.read(2, 60, 4)), (77, 5));
+        local.write(1, 8, 4, 6);
+        assert_eq!(rows[2][1], 77, "a copy");
     }
 }

@@ -298,6 +298,23 @@ impl Banks {
         }
     }
 
+    /// The launch's own.
+    pub(crate) fn launch(&self) -> &[u8] {
+        &self.launch
+    }
+
+    /// The program's constants.
+    pub(crate) fn constants(&self) -> &[u8] {
+        &self.constant
+    }
+
+    /// Gives it others; false where it cannot have so many.
+    pub(crate) fn set_constants(&mut self, constants: Vec<u8>) -> bool {
+        let fits = constants.len() == self.constant.len();
+        self.constant = constants;
+        fits
+    }
+
     /// An aligned datum of at most 16 bytes.
     pub fn read(&self, bank: u8, offset: u32, size: u32) -> Option<u128> {
         let at = offset as usize;

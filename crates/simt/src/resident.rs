@@ -19,6 +19,7 @@ use crate::prefetch::prefetch_all;
 use crate::runner::Whereabouts;
 use crate::special::{Place, Time};
 use crate::uop::{Flow, ROW, Uop};
+pub use crate::warp::Issuing;
 use crate::warp::{self, Env, SLICE, Warp};
 use crate::watched::Observer;
 use serde::{Deserialize, Serialize};
@@ -140,7 +141,7 @@ impl<'l> Resident<'l> {
         r.linear = saved.linear;
         // SAFETY: owned, and no other reference exists.
         let is_sound = unsafe { r.cta.as_mut() }.restore(saved.cta)
-            && r.warps.iter_mut().zip(saved.warps).all(|(w, saved)| w.restore(launch, saved));
+            && r.warps.iter_mut().zip(saved.warps).all(|(w, saved)| w.restore(launch, memory, saved));
         is_sound.then_some(r)
     }
 
@@ -535,52 +536,120 @@ impl<'l> Resident<'l> {
 
     // --- suspended and restored ---------------------------------------------------------------------------------
 
-    /// Bytes of a warp's state: registers, predicates, convergence barriers, uniform registers, each part in whole lines.
-    pub fn warp_state_bytes(&self) -> u64 {
-        Warp::state_bytes(&self.launch)
+    /// Lanes that waited for phases of barriers that have ended get what those gave; so it is before a CTA is saved.
+    pub fn settle_barriers(&mut self) {
+        // SAFETY: owned, and no other reference exists.
+        let cta = unsafe { self.cta.as_mut() };
+        self.warps.iter_mut().for_each(|w| w.wake(cta));
+    }
+
+    /// Bytes of what an SM holds of a warp: the register file, and where its lanes are and what they wait for.
+    pub fn warp_state_bytes(&self, w: usize) -> u64 {
+        self.warps[w].state_bytes(&self.launch)
     }
 
     /// Writes what an SM holds of a warp that is suspended to memory.
-    pub fn save_warp(&self, w: usize, address: u64) -> Result<(), MemoryError> {
-        self.memory.write(address, &self.warps[w].state(&self.launch))
+    pub fn save_warp(&self, w: usize, address: u64, issuing: Issuing) -> Result<(), MemoryError> {
+        self.memory.write(address, &self.warps[w].state(&self.launch, issuing))
     }
 
-    /// The same for shared memory.
+    /// Bytes of [`Resident::save_shared`].
+    pub fn shared_state_bytes(launch: &Launch) -> u64 {
+        u64::from(launch.shared_bytes).next_multiple_of(ROW.into()) + CtaState::record_bytes(launch)
+    }
+
+    /// The same for what warps share: shared memory and barriers, with what warps that have ended counted.
     pub fn save_shared(&self, address: u64) -> Result<(), MemoryError> {
-        self.memory.write(address, self.cta().shared())
+        let done = self.warps.iter().filter(|w| w.is_done());
+        let ended = done.fold((0, 0), |(a, b), w| (a + w.executed, b + w.thread_executed));
+        let record = self.cta().record(&self.launch, ended);
+        let record = record.ok_or(MemoryError::OutOfBounds(address, CtaState::record_bytes(&self.launch)))?;
+        self.memory.write(address, self.cta().shared())?;
+        let behind = u64::from(self.launch.shared_bytes).next_multiple_of(ROW.into());
+        self.memory.write(address + behind, &record)
     }
 
-    /// Takes a warp's state from memory, where it was suspended.
-    pub fn restore_warp(&mut self, w: usize, address: u64) -> Result<(), MemoryError> {
-        let mut bytes = vec![0; self.warp_state_bytes() as usize];
-        self.memory.read(address, &mut bytes)?;
-        self.warps[w].set_state(&self.launch, &bytes);
-        Ok(())
-    }
-
-    /// The same for shared memory.
-    pub fn restore_shared(&mut self, address: u64) -> Result<(), MemoryError> {
+    /// Puts a CTA in that was suspended, and takes from memory what its warps share and what they are: number, address and
+    /// bytes of each that had not ended. `None` where what is there cannot be one.
+    pub fn resume(
+        &mut self,
+        linear: u64,
+        place: Place,
+        children: u32,
+        shared: u64,
+        warps: impl Iterator<Item = (usize, u64, u64)>,
+    ) -> Option<Vec<Issuing>> {
+        self.start(linear, place);
+        let launch = self.launch.clone();
         let memory = self.memory;
         // SAFETY: owned, and no other reference exists.
-        memory.read(address, unsafe { self.cta.as_mut() }.shared_mut())
+        let cta = unsafe { self.cta.as_mut() };
+        cta.children = children;
+        let behind = u64::from(launch.shared_bytes).next_multiple_of(ROW.into());
+        let mut record = vec![0; CtaState::record_bytes(&launch) as usize];
+        memory
+            .read(shared, cta.shared_mut())
+            .and_then(|()| memory.read(shared + behind, &mut record))
+            .ok()?;
+        let ended = cta.set_record(&launch, &record)?;
+        self.warps.iter_mut().for_each(|w| w.end(0, 0));
+        let mut issuing = Vec::new();
+        for (w, address, bytes) in warps {
+            let mut state = vec![0; bytes.min(Warp::state_room(&launch)) as usize];
+            memory.read(address, &mut state).ok()?;
+            issuing.push(self.warps.get_mut(w)?.set_state(&launch, &state)?);
+        }
+        // What those that have ended executed is counted with the first of them.
+        if let Some(first) = self.warps.iter_mut().find(|w| w.is_done()) {
+            first.end(ended.0, ended.1);
+        }
+        Some(issuing)
+    }
+
+    /// Rows of local memory of a warp in global memory; none where it has no local memory.
+    fn local_rows(&mut self, w: usize, address: u64) -> Result<Option<*mut Row>, MemoryError> {
+        let bytes = self.warps[w].lanes.local.all_rows() as u64 * u64::from(ROW);
+        if !address.is_multiple_of(ROW.into()) {
+            return Err(MemoryError::OutOfBounds(address, bytes));
+        }
+        let rows = self.memory.host_bytes(address, bytes)?;
+        Ok((bytes > 0).then_some(rows.cast()))
     }
 
     /// Moves a warp's local memory to global memory, where it stays until the CTA ends. Nobody else uses the place.
     pub fn map_local(&mut self, w: usize, address: u64) -> Result<(), MemoryError> {
-        let local = &mut self.warps[w].lanes.local;
-        let bytes = local.all_rows() as u64 * u64::from(ROW);
-        let rows = self.memory.host_bytes(address, bytes)?;
-        if bytes > 0 {
+        if let Some(rows) = self.local_rows(w, address)? {
             // SAFETY: the bytes lie in one allocation, which the driver frees after the launch; rows are plain words.
-            unsafe { local.map(rows.cast()) };
+            unsafe { self.warps[w].lanes.local.map(rows, address) };
         }
         Ok(())
     }
 
-    /// The CTA goes on elsewhere.
-    pub fn move_to(&mut self, place: Place) {
-        // SAFETY: owned, and no other reference exists.
-        unsafe { self.cta.as_mut() }.place = place;
+    /// A warp's local memory is what lies there in global memory, where [`Resident::map_local`] put it.
+    pub fn attach_local(&mut self, w: usize, address: u64) -> Result<(), MemoryError> {
+        if let Some(rows) = self.local_rows(w, address)? {
+            // SAFETY: as above.
+            unsafe { self.warps[w].lanes.local.attach(rows, address) };
+        }
+        Ok(())
+    }
+
+    /// Copies a warp's local memory to global memory.
+    pub fn save_local(&mut self, w: usize, address: u64) -> Result<(), MemoryError> {
+        if let Some(rows) = self.local_rows(w, address)? {
+            // SAFETY: as above; its own rows are elsewhere, since nobody mapped it.
+            unsafe { self.warps[w].lanes.local.copy_to(rows) };
+        }
+        Ok(())
+    }
+
+    /// Takes a copy of what [`Resident::save_local`] wrote.
+    pub fn restore_local(&mut self, w: usize, address: u64) -> Result<(), MemoryError> {
+        if let Some(rows) = self.local_rows(w, address)? {
+            // SAFETY: as above; nobody else uses the place.
+            unsafe { self.warps[w].lanes.local.copy_from(rows) };
+        }
+        Ok(())
     }
 
     /// What `printf` wrote since the last call.

@@ -18,6 +18,7 @@ use crate::cta::{Arrival, BARRIERS, CtaState, Reduction};
 use crate::fault::{Fault, FaultKind};
 use crate::lanes::{FULL, Lanes, Row};
 use crate::launch::Launch;
+use crate::local;
 use crate::memory::{Bounds, Memory};
 use crate::ops::collective;
 use crate::program::Kernel;
@@ -27,6 +28,10 @@ use crate::watched;
 use isa::field::{BarMode, Field};
 use isa::{Op, Pc, Special};
 use serde::{Deserialize, Serialize};
+
+mod state;
+
+pub use state::Issuing;
 
 /// Instructions that a split runs before another ready one gets its turn.
 pub const SLICE: u64 = 1024;
@@ -59,6 +64,22 @@ struct Split {
     pc: u32,
     mask: u32,
     state: State,
+}
+
+impl Split {
+    /// Whether lanes of a warp that has executed so many instructions can be there.
+    fn is_sound(&self, code: &[Uop], executed: u64) -> bool {
+        // Behind the last instruction there is the guard, which nobody waits at.
+        let Some(u) = code.get(self.pc as usize) else { return false };
+        let is_last = self.pc as usize + 1 == code.len();
+        match self.state {
+            State::Ready => true,
+            State::Converging { since } => !is_last && u.op == Op::Bsync && since <= executed,
+            State::Gathering => !is_last && collective::is_collective(u.op),
+            State::Barrier { .. } => !is_last && u.op == Op::Bar,
+            State::Children => !is_last && u.op == Op::Syscall,
+        }
+    }
 }
 
 /// Why a warp stopped.
@@ -120,7 +141,7 @@ pub(crate) struct Saved {
     active: u32,
     live: u32,
     warp: u32,
-    local: Vec<Row>,
+    local: local::Saved,
     pc: u32,
     splits: Vec<Split>,
     rotate_at: u64,
@@ -177,7 +198,7 @@ impl Warp {
             active: self.lanes.active,
             live: self.lanes.live,
             warp: self.lanes.warp,
-            local: self.lanes.local.rows().to_vec(),
+            local: self.lanes.local.save(),
             pc: self.pc,
             splits: self.splits.clone(),
             rotate_at: self.rotate_at,
@@ -188,26 +209,18 @@ impl Warp {
 
     /// Makes the slot that of a warp that was saved from one of the same launch; false where that cannot be. Nothing of
     /// what is saved is trusted that a handler relies on: places in the code, and rows.
-    pub(crate) fn restore(&mut self, launch: &Launch, saved: Saved) -> bool {
+    pub(crate) fn restore(&mut self, launch: &Launch, memory: &Memory, saved: Saved) -> bool {
         let code = &launch.kernel.uops;
-        let is_sound = |s: &Split| {
-            // Behind the last instruction there is the guard, which nobody waits at.
-            let Some(u) = code.get(s.pc as usize) else { return false };
-            let is_last = s.pc as usize + 1 == code.len();
-            match s.state {
-                State::Ready => true,
-                State::Converging { since } => !is_last && u.op == Op::Bsync && since <= saved.executed,
-                State::Gathering => !is_last && collective::is_collective(u.op),
-                State::Barrier { .. } => !is_last && u.op == Op::Bar,
-                State::Children => !is_last && u.op == Op::Syscall,
-            }
-        };
         let pool = launch.kernel.layout.pool as usize;
         let fits = saved.rows.len() == pool
             && (saved.pc as usize) < code.len()
-            && saved.splits.iter().all(is_sound)
+            && saved.splits.iter().all(|s| s.is_sound(code, saved.executed))
             && saved.warp < launch.warps();
-        if !fits || !self.lanes.local.restore(launch.local_bytes, saved.local) {
+        let rows = |address: u64, bytes| {
+            let rows = memory.host_bytes(address, bytes).ok()?;
+            address.is_multiple_of(ROW.into()).then_some(rows.cast::<Row>())
+        };
+        if !fits || !self.lanes.local.restore(launch.local_bytes, saved.local, rows) {
             return false;
         }
         self.file.as_mut_slice()[..pool].copy_from_slice(&saved.rows);
@@ -263,48 +276,6 @@ impl Warp {
     /// The lanes whose predicate is true.
     pub fn predicate(&self, p: u8) -> u32 {
         self.lanes.pred(p & 7)
-    }
-
-    /// Bytes of [`Warp::state`].
-    pub fn state_bytes(launch: &Launch) -> u64 {
-        let l = &launch.kernel.layout;
-        let rows = (l.zeros - l.registers) / ROW + 1 + (l.uniform - l.converge) / ROW;
-        let uniforms = (l.pool - l.uniform) / ROW;
-        u64::from(rows * ROW + (4 * uniforms).next_multiple_of(ROW))
-    }
-
-    /// What the register file and the predicates hold, as it is saved when the warp is suspended.
-    pub fn state(&self, launch: &Launch) -> Vec<u8> {
-        let l = &launch.kernel.layout;
-        let file = self.file.as_slice();
-        let mut bytes = Vec::with_capacity(Warp::state_bytes(launch) as usize);
-        bytes.extend_from_slice(&file[l.registers as usize..l.zeros as usize]);
-        bytes.extend(self.lanes.preds.iter().flat_map(|p| p.to_le_bytes()));
-        bytes.extend_from_slice(&file[l.converge as usize..l.uniform as usize]);
-        // All lanes of a uniform register are the same.
-        for row in file[l.uniform as usize..l.pool as usize].chunks_exact(ROW as usize) {
-            bytes.extend_from_slice(&row[..4]);
-        }
-        bytes.resize(Warp::state_bytes(launch) as usize, 0);
-        bytes
-    }
-
-    /// Takes what [`Warp::state`] gave.
-    pub fn set_state(&mut self, launch: &Launch, bytes: &[u8]) {
-        let l = &launch.kernel.layout;
-        let file = self.file.as_mut_slice();
-        let (registers, rest) = bytes.split_at((l.zeros - l.registers) as usize);
-        file[l.registers as usize..l.zeros as usize].copy_from_slice(registers);
-        let (preds, rest) = rest.split_at(ROW as usize);
-        for (p, b) in self.lanes.preds.iter_mut().zip(preds.chunks_exact(4)) {
-            *p = u32::from_le_bytes([b[0], b[1], b[2], b[3]]);
-        }
-        let (converge, uniform) = rest.split_at((l.uniform - l.converge) as usize);
-        file[l.converge as usize..l.uniform as usize].copy_from_slice(converge);
-        let rows = file[l.uniform as usize..l.pool as usize].chunks_exact_mut(ROW as usize);
-        for (row, word) in rows.zip(uniform.chunks_exact(4)) {
-            row.chunks_exact_mut(4).for_each(|lane| lane.copy_from_slice(word));
-        }
     }
 
     pub(crate) fn bind(&mut self, env: &mut Env) {
@@ -455,7 +426,7 @@ impl Warp {
     }
 
     /// Gives the barrier's answer to splits whose phase has ended.
-    fn wake(&mut self, cta: &mut CtaState) {
+    pub(crate) fn wake(&mut self, cta: &mut CtaState) {
         let mut n = 0;
         while n < self.splits.len() {
             let s = self.splits[n];

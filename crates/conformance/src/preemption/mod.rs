@@ -13,6 +13,9 @@ const KERNELS: [(u32, &str); 4] = [(0, "local0"), (1, "local1"), (16, "local16")
 /// Threads of a CTA.
 const THREADS: u32 = 256;
 
+/// Rounds of a kernel that is stopped: enough that its CTAs run at every stop.
+const ROUNDS: u32 = 40;
+
 /// What the same kind of move took, on average over CTAs.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Cost {
@@ -113,7 +116,7 @@ fn moves(
     threads: usize,
 ) -> Result<(Timeline, Vec<u8>), String> {
     let bench = Bench::new(examples)?;
-    let rounds = 400u32.to_le_bytes();
+    let rounds = ROUNDS.to_le_bytes();
     let mut streams = Streams::new(&bench.device);
     let stream = streams.stream(0);
     let args: [&[u8]; 2] = [&bench.out.to_le_bytes(), &rounds];
@@ -133,13 +136,30 @@ pub fn row(
     mode: Mode,
     threads: usize,
 ) -> Result<Row, String> {
-    let kernel = KERNELS.iter().find(|(n, _)| *n == kilobytes).map_or("local0", |(_, name)| name);
-    let (alone, expected) = moves(examples, config, kernel, &Preempting::default(), threads)?;
+    let alone = moves(examples, config, kernel(kilobytes), &Preempting::default(), threads)?;
+    row_after(examples, config, kilobytes, mode, threads, &alone)
+}
+
+/// The kernel with so much local memory.
+fn kernel(kilobytes: u32) -> &'static str {
+    KERNELS.iter().find(|(n, _)| *n == kilobytes).map_or("local0", |(_, name)| name)
+}
+
+/// The same, where what the kernel does undisturbed is known.
+fn row_after(
+    examples: &Path,
+    config: &Config,
+    kilobytes: u32,
+    mode: Mode,
+    threads: usize,
+    (alone, expected): &(Timeline, Vec<u8>),
+) -> Result<Row, String> {
+    let kernel = kernel(kilobytes);
     let begun = alone.launches[0].begun;
     let stops = (1..=3).map(|n| begun + (alone.cycles - begun) * n / 8).collect();
     let preempting = Preempting { mode, stops, ..Preempting::default() };
     let (timeline, found) = moves(examples, config, kernel, &preempting, threads)?;
-    if found != expected {
+    if found != *expected {
         return Err(format!("{kernel}: the result differs when CTAs are suspended"));
     }
     let cost = |is_restored: bool, is_first: bool| {
@@ -162,11 +182,12 @@ pub fn latency(
     mode: Mode,
     threads: usize,
 ) -> Result<Latency, String> {
-    let kernel = KERNELS.iter().find(|(n, _)| *n == kilobytes).map_or("local0", |(_, name)| name);
+    let kernel = kernel(kilobytes);
     let bench = Bench::new(examples)?;
     let mut streams = Streams::new(&bench.device);
     let (low, high) = (streams.stream(0), streams.stream(priority));
-    let rounds = if kilobytes == 0 { 4000u32 } else { 400 }.to_le_bytes();
+    // It runs when the other one comes, and for long after; with local memory, filling that takes most of the time.
+    let rounds = if kilobytes == 0 { 300u32 } else { 10 }.to_le_bytes();
     let args: [&[u8]; 2] = [&bench.out.to_le_bytes(), &rounds];
     let other = (bench.out + (3 << 20)).to_le_bytes();
     let ctas = 8 * config.sms();
@@ -197,9 +218,10 @@ pub fn latency(
 /// Runs everything.
 pub fn measure(examples: &Path, config: &Config, threads: usize) -> Result<Measured, String> {
     let mut measured = Measured { machine: config.name.clone(), rows: Vec::new(), latencies: Vec::new() };
-    for (kilobytes, _) in KERNELS {
+    for (kilobytes, name) in KERNELS {
+        let alone = moves(examples, config, name, &Preempting::default(), threads)?;
         for mode in Mode::ALL {
-            measured.rows.push(row(examples, config, kilobytes, mode, threads)?);
+            measured.rows.push(row_after(examples, config, kilobytes, mode, threads, &alone)?);
         }
     }
     for kilobytes in [0, 16] {
@@ -220,11 +242,19 @@ pub fn moves_local_memory_once(measured: &Measured) -> bool {
 }
 
 /// The page.
-pub fn page(measured: &Measured) -> String {
-    let mut out = include_str!("head.md").replace("{machine}", &measured.machine);
+pub fn page(all: &[Measured]) -> String {
+    let mut out = include_str!("head.md").to_owned();
+    for measured in all {
+        tables(&mut out, measured);
+    }
+    out + include_str!("end.md")
+}
+
+fn tables(out: &mut String, measured: &Measured) {
+    *out += &include_str!("suspensions.md").replace("{machine}", &measured.machine);
     let thousands = |x: f64| driver::trace::metric::thousands(x.round() as u64);
-    out += "| local memory a warp | mode | what | cycles | of them draining | state bytes | local bytes |\n";
-    out += "| --- | --- | --- | ---: | ---: | ---: | ---: |\n";
+    *out += "| local memory a warp | mode | what | cycles | of them draining | state bytes | local bytes |\n";
+    *out += "| --- | --- | --- | ---: | ---: | ---: | ---: |\n";
     for row in &measured.rows {
         let names = ["first suspension", "repeated suspension", "first restoration", "repeated restoration"];
         for (name, c) in names.into_iter().zip(&row.costs) {
@@ -240,10 +270,10 @@ pub fn page(measured: &Measured) -> String {
             );
         }
     }
-    out += include_str!("middle.md");
-    out +=
+    *out += &include_str!("urgent.md").replace("{machine}", &measured.machine);
+    *out +=
         "| local memory a warp | urgent kernel | first CTA | all of it | both kernels | CTAs suspended |\n";
-    out += "| --- | --- | ---: | ---: | ---: | ---: |\n";
+    *out += "| --- | --- | ---: | ---: | ---: | ---: |\n";
     for l in &measured.latencies {
         let _ = writeln!(
             out,
@@ -256,6 +286,5 @@ pub fn page(measured: &Measured) -> String {
             thousands(l.suspended as f64),
         );
     }
-    out += include_str!("end.md");
-    out
+    *out += "\n";
 }

@@ -192,7 +192,7 @@ impl<'a> Keeper<'a> {
         let failed = |e: &dyn std::fmt::Display| {
             format!("the checkpoint {} cannot be written: {e}", self.path.display())
         };
-        let outline = device.memory().outline();
+        let outline = device.memory().outline_but(moment.zeros());
         let memory_bytes = outline.filled_bytes();
         let filled = outline.filled.clone();
         let changing = Changing {

@@ -1,6 +1,7 @@
 //! The buffer that suspended CTAs are kept in: part of global memory that the driver hands out.
 
 use machine::tasks::Allocate;
+use simt::memory::Bounds;
 use std::collections::BTreeMap;
 
 /// What allocations are multiples of: a line of the caches.
@@ -13,13 +14,23 @@ pub struct StateBuffer {
     used: BTreeMap<u64, u64>,
     /// The most bytes that were in use at a time.
     pub most: u64,
+    /// Where what nobody has had yet begins, and where the buffer ends.
+    top: u64,
+    end: u64,
 }
 
 impl StateBuffer {
     pub fn new(start: u64, bytes: u64) -> StateBuffer {
         let first = start.next_multiple_of(UNIT);
         let bytes = (start + bytes).saturating_sub(first) / UNIT * UNIT;
-        StateBuffer { free: BTreeMap::from([(first, bytes)]), used: BTreeMap::new(), most: 0 }
+        let (free, used) = (BTreeMap::from([(first, bytes)]), BTreeMap::new());
+        StateBuffer { free, used, most: 0, top: first, end: first + bytes }
+    }
+
+    fn take(&mut self, start: u64, bytes: u64) {
+        self.used.insert(start, bytes);
+        self.most = self.most.max(self.used.values().sum());
+        self.top = self.top.max(start + bytes);
     }
 }
 
@@ -31,9 +42,27 @@ impl Allocate for StateBuffer {
         if len > bytes {
             self.free.insert(start + bytes, len - bytes);
         }
-        self.used.insert(start, bytes);
-        self.most = self.most.max(self.used.values().sum());
+        self.take(start, bytes);
         Some(start)
+    }
+
+    fn claim(&mut self, address: u64, bytes: u64) -> bool {
+        let Some(bytes) = bytes.max(1).checked_next_multiple_of(UNIT) else { return false };
+        let Some((&start, &len)) = self.free.range(..=address).next_back() else { return false };
+        let Some(end) = address.checked_add(bytes).filter(|&end| end <= start + len) else { return false };
+        self.free.remove(&start);
+        if address > start {
+            self.free.insert(start, address - start);
+        }
+        if start + len > end {
+            self.free.insert(end, start + len - end);
+        }
+        self.take(address, bytes);
+        true
+    }
+
+    fn untouched(&self) -> Bounds {
+        Bounds { start: self.top, end: self.end }
     }
 
     fn free(&mut self, address: u64) {
@@ -66,5 +95,16 @@ mod tests {
         buffer.free(b);
         assert_eq!(buffer.allocate(1024), Some(128));
         assert_eq!(buffer.most, 1024);
+    }
+
+    #[test]
+    fn room_that_was_given_before_is_taken_again() {
+        let mut buffer = StateBuffer::new(0, 1280);
+        assert!(buffer.claim(256, 300) && !buffer.claim(512, 1) && !buffer.claim(1152, 256));
+        assert!(!buffer.claim(1280, 1) && buffer.claim(1152, 128) && !buffer.claim(u64::MAX - 5, 4));
+        assert_eq!((buffer.allocate(256), buffer.allocate(512)), (Some(0), Some(640)));
+        buffer.free(256);
+        assert_eq!(buffer.allocate(384), Some(256));
+        assert_eq!(buffer.untouched(), Bounds { start: 1280, end: 1280 });
     }
 }

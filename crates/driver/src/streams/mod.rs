@@ -102,7 +102,7 @@ pub struct Synchronized {
 }
 
 /// When what happened, in cycles since the start.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Timeline {
     pub cycles: u64,
     pub counters: Counters,
@@ -206,7 +206,6 @@ impl<'m> Streams<'m> {
         self.ask(stream, module, entry, dim, args, insertion, None)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "all that a launch is")]
     fn ask(
         &mut self,
         stream: Stream,
@@ -289,7 +288,6 @@ impl<'m> Streams<'m> {
 
     /// Launches a kernel with a CTA for every entry of a queue, those that come while it runs among them: CTA number n
     /// works on entry n. It ends when all entries are done and nobody who runs can append any more.
-    #[expect(clippy::too_many_arguments, reason = "all that a launch is")]
     pub fn launch_queue(
         &mut self,
         stream: Stream,

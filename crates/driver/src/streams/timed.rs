@@ -3,13 +3,12 @@
 use super::{Preempting, StateBuffer, Step, Streams, Synchronized, Timeline};
 use crate::launch::{LaunchError, LaunchOptions, LaunchStats};
 use crate::timing::Timing;
-use machine::Report;
 use machine::command::Task;
 use machine::compute_scheduler::tmd;
 use machine::distribution::Occupancy;
-use machine::ppu::RunOptions;
 use machine::report::Shape;
-use machine::tasks::{Batch, BatchLaunch, Step as MachineStep, What};
+use machine::tasks::{Batch, BatchLaunch, BatchTimed, LaunchTimed, Separate, Step as MachineStep, What};
+use machine::{Config, Report};
 use simt::{Launch, MemoryError};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -28,12 +27,25 @@ impl Streams<'_> {
         let records = (self.launches.len() as u64 * tmd::BYTES).next_multiple_of(1 << 12);
         // Task metadata, and behind it room for CTAs that are suspended.
         let mut room = preempting.buffer_bytes.max(SMALLEST);
-        let start = loop {
-            match memory.alloc_top(records + room) {
-                Ok(start) => break start,
-                Err(_) if room > SMALLEST => room /= 2,
-                Err(e) => return Err(LaunchError::Engine(format!("no room for tasks: {e}"))),
+        let start = match timing.resume {
+            // What goes on has them, above everything else.
+            Some(_) => {
+                let last = memory.allocations().last().map(|b| (b.start, b.end - b.start));
+                let (start, bytes) =
+                    last.filter(|l| l.1 > records).ok_or_else(|| LaunchError::Checkpoint {
+                        kernel: self.launches.first().map_or_else(String::new, |l| l.entry.clone()),
+                        why: "the checkpoint has no room for tasks".to_owned(),
+                    })?;
+                room = bytes - records;
+                start
             }
+            None => loop {
+                match memory.alloc_top(records + room) {
+                    Ok(start) => break start,
+                    Err(_) if room > SMALLEST => room /= 2,
+                    Err(e) => return Err(LaunchError::Engine(format!("no room for tasks: {e}"))),
+                }
+            },
         };
         let outcome = self.run_batch(options, timing, preempting, start, records, room);
         let freed = memory.free(start);
@@ -88,61 +100,32 @@ impl Streams<'_> {
             time_slice: preempting.time_slice,
             stops: preempting.stops.clone(),
         };
-        let all = || std::thread::available_parallelism().map_or(1, usize::from);
         let counter = AtomicU64::new(0);
         let done = options.done.unwrap_or(&counter);
-        let run = RunOptions {
-            threads: if options.threads == 0 { all() } else { options.threads },
-            max_instructions: options.max_instructions,
-            cancel: options.cancel,
-            cycles_done: timing.cycles,
-            ctas_done: Some(done),
-            print: options.print,
-            ..RunOptions::default()
-        };
+        let run = timing.run_options(options, done);
         let mut own_machine = self.device.machine();
         let mut ppu = own_machine.ppu(timing.config);
-        if timing.cold {
+        if timing.cold && timing.resume.is_none() {
             ppu.flush();
         }
         let mut buffer = StateBuffer::new(start + records, room);
         match ppu.run(&batch, &mut buffer, self.device.memory(), &run) {
             Ok(timed) => {
                 own_machine.keep(ppu);
-                // What is counted is that of a launch where there is only one.
-                let report = batch.launches.first().filter(|_| batch.launches.len() == 1).map(|own| {
-                    let launch = &own.launch;
-                    let shape = Shape {
-                        ctas: launch.ctas(),
-                        threads: launch.threads(),
-                        registers: launch.kernel().function().registers,
-                        shared_bytes: launch.shared_bytes,
-                    };
-                    let task = Task {
-                        ctas: shape.ctas,
-                        threads: shape.threads,
-                        registers: shape.registers,
-                        shared_bytes: shape.shared_bytes,
-                        barriers: launch.kernel().function().barriers,
-                        ..Task::default()
-                    };
-                    let occupancy = Occupancy::new(&timing.config.sm, &task, 0);
-                    let stalls = timed.stalls.clone();
-                    Box::new(Report::new(
-                        timing.config,
-                        shape,
-                        timed.cycles,
-                        timed.counters,
-                        stalls,
-                        occupancy,
-                    ))
-                });
-                let of = |n: usize| LaunchStats {
-                    warp_instructions: timed.launches[n].warp_instructions,
-                    thread_instructions: timed.launches[n].thread_instructions,
-                    ctas: timed.launches[n].ctas,
-                    report: report.clone(),
-                    ..LaunchStats::default()
+                let of = |n: usize| {
+                    let own = &timed.launches[n];
+                    let (report, detail) = timed.separate.get(n).map_or((None, None), |separate| {
+                        let report = self.report(timing.config, &batch.launches[n], own, &timed, separate);
+                        (Some(Box::new(report)), separate.detail.clone())
+                    });
+                    LaunchStats {
+                        warp_instructions: own.warp_instructions,
+                        thread_instructions: own.thread_instructions,
+                        ctas: own.ctas,
+                        report,
+                        detail,
+                        ..LaunchStats::default()
+                    }
                 };
                 let bytes = |&r: &usize| timed.read.iter().find(|(n, _)| *n == r).map(|(_, b)| b.clone());
                 Ok(Synchronized {
@@ -167,5 +150,37 @@ impl Streams<'_> {
                 Err(asked.module.stopped(&asked.entry, stopped, options, &batch.launches[n].launch, done))
             }
         }
+    }
+
+    /// What is told of a launch: of one among others what the SMs counted of it, from when the machine knew of it to its end.
+    fn report(
+        &self,
+        config: &Config,
+        own: &BatchLaunch,
+        when: &LaunchTimed,
+        all: &BatchTimed,
+        separate: &Separate,
+    ) -> Report {
+        let launch = &own.launch;
+        let shape = Shape {
+            ctas: if launch.queue.is_some() { when.ctas } else { launch.ctas() },
+            threads: launch.threads(),
+            registers: launch.kernel().function().registers,
+            shared_bytes: launch.shared_bytes,
+        };
+        let task = Task {
+            ctas: shape.ctas,
+            threads: shape.threads,
+            registers: shape.registers,
+            shared_bytes: shape.shared_bytes,
+            barriers: launch.kernel().function().barriers,
+            ..Task::default()
+        };
+        let occupancy = Occupancy::new(&config.sm, &task, 0);
+        let is_part = self.launches.len() > 1;
+        let cycles = if is_part { when.ended.saturating_sub(when.known) } else { all.cycles };
+        let (counters, stalls) = (separate.counters, separate.stalls.clone());
+        let report = Report::new(config, shape, cycles, counters, stalls, occupancy);
+        if is_part { report.of_part() } else { report }
     }
 }

@@ -488,7 +488,8 @@ impl Distribution {
             });
             if self.preemption.is_some() {
                 let priority = running.task.priority;
-                sm.residents.push(preempt::Resident::new(slot, linear, priority, sent + self.start_latency));
+                let at = sent + self.start_latency;
+                sm.residents.push(preempt::Resident::new(slot, linear, priority, at, is_restored));
             }
             placed = true;
         }

@@ -3,6 +3,9 @@
 //! A task that finds no place may take those of tasks of lower priority. With time slices it may also take those of its own
 //! priority that have been there for as long as a slice. On every SM the lowest priority goes first and, within one, the CTA
 //! that came last; an SM on which CTAs are on their way out is left alone until they are gone.
+//!
+//! Moving state is no part of a slice: that of a CTA which comes back begins when its warps run again. So each has its share of
+//! the machine however long moving takes, and however short slices are.
 
 use super::Distribution;
 use super::pools::Slot;
@@ -23,15 +26,22 @@ pub(super) struct Resident {
     pub slot: Slot,
     pub linear: u64,
     pub priority: u8,
-    /// When it came.
+    /// When it came, and when its warps went on where it had been suspended.
     since: Cycle,
+    /// Its state is on its way back.
+    is_coming: bool,
     /// It was told to go.
     is_leaving: bool,
 }
 
 impl Resident {
-    pub fn new(slot: Slot, linear: u64, priority: u8, since: Cycle) -> Resident {
-        Resident { slot, linear, priority, since, is_leaving: false }
+    pub fn new(slot: Slot, linear: u64, priority: u8, since: Cycle, is_coming: bool) -> Resident {
+        Resident { slot, linear, priority, since, is_coming, is_leaving: false }
+    }
+
+    /// When its time slice is over.
+    fn slice_end(&self, slice: u64) -> Option<Cycle> {
+        (!self.is_coming).then_some(self.since + slice)
     }
 }
 
@@ -76,6 +86,15 @@ impl Distribution {
         });
     }
 
+    /// The warps of a CTA that came back run since `at`.
+    pub fn runs_again(&mut self, sm: SmId, launch: u32, linear: u64, at: Cycle) {
+        let (Some(slot), known) = (self.slot_of(launch), at + self.end_latency) else { return };
+        let Some(sm) = self.sms.get_mut(usize::from(sm.0)) else { return };
+        if let Some(r) = sm.residents.iter_mut().find(|r| r.slot == slot && r.linear == linear) {
+            (r.since, r.is_coming) = (known, false);
+        }
+    }
+
     /// CTAs that are to make room, since the last call.
     pub fn suspends(&mut self) -> Vec<Suspend> {
         std::mem::take(&mut self.suspends)
@@ -88,7 +107,7 @@ impl Distribution {
         let highest = waits.map(|t| t.task.priority).max()?;
         let sms = self.sms.iter().filter(|sm| sm.residents.iter().all(|r| !r.is_leaving));
         let residents = sms.flat_map(|sm| &sm.residents);
-        residents.filter(|r| r.priority <= highest).map(|r| r.since + slice).min()
+        residents.filter(|r| r.priority <= highest).filter_map(|r| r.slice_end(slice)).min()
     }
 
     /// Tells CTAs to go whose places others have a better right to.
@@ -132,7 +151,8 @@ impl Distribution {
         let mut sm = self.sms[n].clone();
         let mut order: Vec<(u8, std::cmp::Reverse<Cycle>, usize, Reason)> = Vec::new();
         for (k, r) in sm.residents.iter().enumerate() {
-            let over = slice.is_some_and(|slice| r.since + slice <= now) && r.priority == task.task.priority;
+            let end = slice.and_then(|slice| r.slice_end(slice));
+            let over = end.is_some_and(|end| end <= now) && r.priority == task.task.priority;
             if r.priority < task.task.priority {
                 order.push((r.priority, std::cmp::Reverse(r.since), k, Reason::Priority));
             } else if over {

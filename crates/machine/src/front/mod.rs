@@ -8,7 +8,7 @@ use crate::front_end::{Effect, FrontEnd};
 use crate::host::{Full, HostInterface};
 use crate::io::Io;
 use crate::ports::{CtaEnd, CtaStart, Suspend};
-use crate::units::Cycle;
+use crate::units::{Cycle, SmId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -180,6 +180,11 @@ impl Front {
     /// A CTA that waited for child tasks can go on.
     pub fn resume(&mut self, at: Cycle, launch: u32, linear: u64) {
         self.distribution.resume(at, launch, linear);
+    }
+
+    /// The warps of a CTA that was suspended run again since `at`.
+    pub fn runs_again(&mut self, sm: SmId, launch: u32, linear: u64, at: Cycle) {
+        self.distribution.runs_again(sm, launch, linear, at);
     }
 
     /// All CTAs make room and none is placed, until [`Front::go_on`].

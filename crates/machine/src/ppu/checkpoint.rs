@@ -10,11 +10,14 @@ use crate::front::Front;
 use crate::memory;
 use crate::observe::Traffic;
 use crate::ports::{CtaEnd, Request, Response};
-use crate::sm::CtaSlot;
+use crate::sm::preemption;
 use crate::sm::trace_cell::Registers;
 use crate::sm::{Context, Sm, Work};
+use crate::sm::{CtaSlot, NO_CONTEXT};
+use crate::tasks;
 use crate::units::Cycle;
 use serde::{Deserialize, Serialize};
+use simt::memory::Bounds;
 use simt::resident::{self, Resident};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,12 +36,18 @@ pub struct Checkpoints<'a> {
 pub struct Moment<'a> {
     cycle: Cycle,
     state: State<'a>,
+    zeros: Option<Bounds>,
 }
 
 impl Moment<'_> {
     /// The machine's cycle.
     pub fn cycle(&self) -> u64 {
         self.cycle.0
+    }
+
+    /// Device memory that is known to be all zeros: room for suspended CTAs that none has had.
+    pub fn zeros(&self) -> Option<Bounds> {
+        self.zeros
     }
 
     /// The state, for [`super::RunOptions::resume`].
@@ -91,12 +100,14 @@ struct State<'a> {
     ends: &'a [CtaEnd],
     printed: &'a BTreeMap<(usize, u64), Vec<u8>>,
     traffic: &'a Option<Traffic>,
+    tasks: Option<tasks::Kept>,
 }
 
 #[derive(Serialize)]
 struct PartState<'a> {
     sm: &'a Sm,
     ctas: Vec<Cta>,
+    arriving: &'a [preemption::Saved],
     requests: &'a [Request],
     answers: &'a [Response],
 }
@@ -104,7 +115,8 @@ struct PartState<'a> {
 impl<'a> PartState<'a> {
     fn new(part: &'a Part<'_>) -> PartState<'a> {
         let Part { sm, work, requests, answers } = part;
-        PartState { sm, ctas: work.ctas.iter().map(Cta::new).collect(), requests, answers }
+        let ctas = work.ctas.iter().map(Cta::new).collect();
+        PartState { sm, ctas, arriving: &work.arriving, requests, answers }
     }
 }
 
@@ -121,12 +133,14 @@ struct Saved {
     ends: Vec<CtaEnd>,
     printed: BTreeMap<(usize, u64), Vec<u8>>,
     traffic: Option<Traffic>,
+    tasks: Option<tasks::Kept>,
 }
 
 #[derive(Deserialize)]
 struct SavedPart {
     sm: Sm,
     ctas: Vec<Cta>,
+    arriving: Vec<preemption::Saved>,
     requests: Vec<Request>,
     answers: Vec<Response>,
 }
@@ -136,7 +150,8 @@ struct SavedPart {
 struct Cta {
     /// None where no CTA is in the slot: what an earlier one left there is never looked at.
     resident: Option<resident::Saved>,
-    context: u32,
+    /// None where the launch of those that were in the slot is gone.
+    context: Option<u32>,
     linear: u64,
     alive: u32,
     blocked: u32,
@@ -151,7 +166,7 @@ impl Cta {
     fn new(slot: &CtaSlot<'_>) -> Cta {
         Cta {
             resident: slot.is_used.then(|| slot.resident.save()),
-            context: slot.context as u32,
+            context: u32::try_from(slot.context).ok(),
             linear: slot.linear,
             alive: slot.alive,
             blocked: slot.blocked,
@@ -164,16 +179,16 @@ impl Cta {
     }
 
     fn restore<'l>(self, contexts: &[Context<'l>], slots: usize) -> Option<CtaSlot<'l>> {
-        let context = self.context as usize;
-        let c = contexts.get(context)?;
         let is_used = self.resident.is_some();
+        let number = self.context.map(|n| n as usize);
+        let c = contexts.get(number.unwrap_or(0)).filter(|_| number.is_some() || !is_used)?;
         let is_sound = self.warps.iter().all(|&n| usize::from(n) < slots);
         Some(CtaSlot {
             resident: match self.resident {
                 Some(saved) => Resident::restore(&c.launch, c.memory, saved)?,
                 None => Resident::new(&c.launch, c.memory),
             },
-            context,
+            context: number.unwrap_or(NO_CONTEXT),
             linear: self.linear,
             alive: self.alive,
             blocked: self.blocked,
@@ -191,7 +206,9 @@ impl Cta {
 /// A launch that begins, or goes on: what belongs to it, not to the processor.
 pub(super) struct Begun {
     pub reached: Reached,
-    parts: Vec<(Vec<Cta>, Vec<Request>, Vec<Response>)>,
+    parts: Vec<(Vec<Cta>, Vec<preemption::Saved>, Vec<Request>, Vec<Response>)>,
+    /// Where more than one launch runs.
+    pub tasks: Option<tasks::Kept>,
     pub is_active: Vec<bool>,
     pub outboxes: Vec<Vec<Request>>,
     pub inboxes: Vec<Vec<Response>>,
@@ -235,12 +252,13 @@ impl Ppu {
             ends: saved.ends,
             printed: saved.printed,
             traffic: saved.traffic,
+            tasks: saved.tasks,
         };
         for (own, part) in self.sms.iter_mut().zip(saved.parts) {
             if !own.replace(part.sm) {
                 return Err(damaged("another kind of SM"));
             }
-            begun.parts.push((part.ctas, part.requests, part.answers));
+            begun.parts.push((part.ctas, part.arriving, part.requests, part.answers));
         }
         let kept = saved.kept;
         (self.now, self.next_submit, self.launches) = (kept.now, kept.next_submit, kept.launches);
@@ -259,6 +277,7 @@ impl Begun {
         Begun {
             reached: Reached { start, until, finished: None, ctas_done: 0 },
             parts: Vec::new(),
+            tasks: None,
             is_active: vec![false; sms],
             outboxes: vec![Vec::new(); sms],
             inboxes: vec![Vec::new(); sms],
@@ -274,11 +293,11 @@ impl Begun {
         sms: impl Iterator<Item = Sm>,
         contexts: &Arc<Vec<Context<'l>>>,
     ) -> Result<Vec<Part<'l>>, Stopped> {
-        let with_ctas = |(sm, (ctas, requests, answers)): (Sm, (Vec<Cta>, _, _))| {
+        let with_ctas = |(sm, (ctas, arriving, requests, answers)): (Sm, (Vec<Cta>, _, _, _))| {
             let slots = sm.size().0;
             let ctas: Option<Vec<CtaSlot<'l>>> =
                 ctas.into_iter().map(|cta| cta.restore(contexts, slots)).collect();
-            let work = Work { ctas: ctas?, ..Work::new(contexts.clone()) };
+            let work = Work { ctas: ctas?, arriving, ..Work::new(contexts.clone()) };
             sm.is_sound(&work).then_some(Part { sm, work, requests, answers })
         };
         let parts: Option<Vec<Part<'l>>> = sms.zip(std::mem::take(&mut self.parts)).map(with_ctas).collect();
@@ -313,8 +332,10 @@ impl Run<'_, '_> {
             ends: &self.ends,
             printed: &self.printed,
             traffic: &self.traffic,
+            tasks: self.tasks.as_ref().map(|tasks| tasks.keep(self.device)),
         };
-        let moment = Moment { cycle: reached.until, state };
+        let zeros = self.tasks.as_ref().map(|tasks| tasks.untouched());
+        let moment = Moment { cycle: reached.until, state, zeros };
         (checkpoints.keep)(&moment).map_err(Stopped::Checkpoint)
     }
 

@@ -5,6 +5,7 @@
 
 use super::code::{CLASSES, Class, Kind};
 use super::constants::Constants;
+use super::counted::Counted;
 use super::fetch::Fetch;
 use super::incoming::Incoming;
 use super::load_store::{self, Done, LoadStore, Operation, Path};
@@ -91,6 +92,8 @@ pub struct Sm {
     /// Warp-cycles by reason, for every instruction of the code.
     pub(super) stalls: StallTable,
     pub counters: Counters,
+    /// What its own sub-cores and caches count of each of the host's launches, where several run at once.
+    pub(super) launches: Vec<Counted>,
     /// Who watches, if anybody does.
     pub(super) watcher: Option<Box<Watcher>>,
     /// When the step of its timeline ends, and whether its records go through the load-store unit.
@@ -186,6 +189,7 @@ impl Sm {
             issued_by_class: [0; CLASSES],
             stalls: StallTable::default(),
             counters: Counters::default(),
+            launches: Vec::new(),
             watcher: None,
             step_at: u64::MAX,
             drains: false,
@@ -226,29 +230,6 @@ impl Sm {
         }
     }
 
-    /// Takes the place of an SM that was built for the same machine; false where it cannot.
-    pub fn replace(&mut self, other: Sm) -> bool {
-        let is_alike = other.id == self.id && other.size() == self.size() && other.spec == self.spec;
-        // All SMs of a machine share one specification.
-        let spec = self.spec.clone();
-        *self = other;
-        self.spec = spec;
-        is_alike && self.log.is_sound()
-    }
-
-    /// Whether the warps that were read from a file are where warps of these CTAs can be.
-    pub fn is_sound(&self, work: &Work<'_>) -> bool {
-        self.warps.iter().filter(|w| w.state != State::Empty).all(|w| {
-            let Some(cta) = work.ctas.get(usize::from(w.cta)) else { return false };
-            let code = &work.contexts[cta.context].code;
-            usize::from(w.context) == cta.context
-                && usize::from(w.index) < cta.resident.warps()
-                && (w.pc as usize) < code.len()
-                && w.places.len() == code.scoreboard
-                && usize::from(w.sub_core) < self.subs.len()
-        })
-    }
-
     /// Warp slots and sub-cores.
     pub fn size(&self) -> (usize, usize) {
         (self.warps.len(), self.subs.len())
@@ -265,8 +246,9 @@ impl Sm {
         self.lookahead =
             if begin.meets { u64::from(self.spec.latency.barrier.max(1)).min(self.gap) } else { self.gap };
         self.counters = Counters::default();
+        self.launches = vec![Counted::default(); begin.launches];
         self.issued_by_class = [0; CLASSES];
-        self.stalls.reset(begin.instructions);
+        self.stalls.reset(begin.instructions * begin.launches.max(1));
         self.subs.iter_mut().for_each(|sub| sub.begin_launch(begin.classes));
         self.load_store.set_split(begin.shared_split);
         self.load_store.invalidate();
@@ -359,6 +341,7 @@ impl Sm {
     /// Adds what this SM counted.
     pub fn add_to(&self, counters: &mut Counters, stalls: &mut [StallCycles]) {
         let mut own = self.counters;
+        self.launches.iter().for_each(|l| own.add(&l.counters));
         let class = |c: Class| self.issued_by_class[c as usize];
         own.pipe_alu = class(Class::Alu);
         own.pipe_fma = class(Class::Fma) + class(Class::Imad);
@@ -783,7 +766,7 @@ impl Sm {
     pub(super) fn charge_until(&mut self, n: usize, reason: Stall, until: u64) {
         let warp = &mut self.warps[n];
         if until > warp.since {
-            self.stalls.charge(warp.pc as usize, reason, until - warp.since);
+            self.stalls.charge(warp.row() as usize, reason, until - warp.since);
             if let Some(watcher) = &mut self.watcher {
                 watcher.wait(n as u16, warp, reason, until);
             }

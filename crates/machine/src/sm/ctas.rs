@@ -60,6 +60,7 @@ impl Sm {
             self.active_since = now.max(self.active_until);
         }
         self.resident_warps += slots.len() as u32;
+        self.hold(c.group, slots.len() as u32, now);
         let number = self.policies.as_mut().map(|p| p.begin_cta());
         for (index, &n) in slots.iter().enumerate() {
             let n = n as usize;
@@ -67,7 +68,7 @@ impl Sm {
             let s = n % self.subs.len();
             let bit = self.bit_for(s, n as u16);
             let warp = &mut self.warps[n];
-            warp.start(slot as u16, index as u16, context as u16, c.code.scoreboard, at);
+            warp.start(slot as u16, index as u16, context as u16, c, at);
             (warp.sub_core, warp.bit) = (s as u8, bit);
             // Every warp slot of the machine has its own.
             warp.local_base = c.local_base + c.local_stride * (self.first_slot + n as u64);
@@ -234,10 +235,12 @@ impl Sm {
         self.table.free(n);
         self.resident_warps -= 1;
         self.active_until = self.active_until.max(gone);
+        let (group, slot) = (warp.group, usize::from(warp.cta));
+        self.let_go(group, 1, gone);
         if self.resident_warps == 0 {
             self.counters.sm_active_cycles += self.active_until - self.active_since;
         }
-        let cta = &mut work.ctas[warp.cta as usize];
+        let cta = &mut work.ctas[slot];
         cta.end = cta.end.max(gone);
         cta.staying -= 1;
         if cta.staying == 0 {
@@ -249,7 +252,6 @@ impl Sm {
                 self.output.push((cta.context as u32, cta.linear, text));
             }
             cta.is_used = false;
-            let slot = usize::from(warp.cta);
             self.ends.push(CtaEnd {
                 at: Cycle(cta.end),
                 sm: self.id,
@@ -263,7 +265,6 @@ impl Sm {
                 self.end_units(slot, now);
             }
         } else if !self.moving.is_empty() {
-            let slot = usize::from(self.warps[n].cta);
             self.check_drained(work, slot, now);
         }
     }

@@ -3,6 +3,7 @@
 use super::code::{Class, Kind, Timing};
 use super::constants::numbered;
 use super::core::{Failure, Sm};
+use super::counted::counters_of;
 use super::fetch::Fetched;
 use super::load_store::{self, Issued, LoadStore, Operation, Outcome, Path};
 use super::sub_core::SubCore;
@@ -27,7 +28,7 @@ impl Sm {
         let timing = *context.code.timing_of(pc);
         let sub = &mut self.subs[s];
         if now > warp.since {
-            let mut row = self.stalls.row(pc as usize);
+            let mut row = self.stalls.row(warp.row() as usize);
             let mut why = sub.why(warp, timing.class, now);
             let mut by_policy = [0; 2];
             if let Some(policies) = &mut self.policies {
@@ -81,7 +82,7 @@ impl Sm {
             self.retry.push(n as u16);
             return;
         }
-        self.stalls.charge(pc as usize, Stall::Selected, 1);
+        self.stalls.charge(warp.row() as usize, Stall::Selected, 1);
         self.issued_by_class[timing.class as usize] += 1;
         let start = sub.enter(timing.class, now);
         if let Some(policies) = &mut self.policies {
@@ -89,7 +90,7 @@ impl Sm {
         }
         if let Some(watcher) = &mut self.watcher {
             let places = if timing.is_static { &[][..] } else { context.code.places(&timing).0 };
-            watcher.issue(n as u16, (pc, threads), s as u32, &timing, places, now);
+            watcher.issue(n as u16, (warp.row(), threads), s as u32, &timing, places, now);
         }
         if timing.bank_reads != 0 {
             sub.read_banks(now, timing.bank_reads);
@@ -136,7 +137,7 @@ impl Sm {
                     offsets,
                     owner.pack(),
                     &mut self.out,
-                    &mut self.counters,
+                    counters_of(&mut self.counters, &mut self.launches, warp),
                 );
                 let ready = match fetched {
                     Fetched::At(at) => Ready::at(at.0, timing.producer),
@@ -195,21 +196,22 @@ impl Sm {
     fn access_memory(&mut self, work: &mut Work<'_>, s: usize, n: usize, timing: &Timing, now: u64) {
         let warp = &mut self.warps[n];
         let context = &work.contexts[usize::from(warp.context)];
-        let conflicts = self.counters.bank_conflicts;
-        let before = Counts::of(&self.counters);
+        let counters = counters_of(&mut self.counters, &mut self.launches, warp);
+        let conflicts = counters.bank_conflicts;
+        let before = Counts::of(counters);
         let mut way = Way { load_store: &mut self.load_store, access: &self.access, out: &mut self.out };
-        way.send(&mut self.subs[s], warp, n, context, timing, &mut self.counters, now);
+        way.send(&mut self.subs[s], warp, n, context, timing, counters, now);
         if let Some(watcher) = &mut self.watcher {
             let (_, reads) = context.code.places(timing);
             let bytes = Accessed::bytes_of(&self.access);
-            let told = Accessed { slot: n as u16, pc: warp.pc, bytes, is_store: !returns(timing), now };
-            watcher.accessed(&told, reads, before, &self.counters);
+            let told = Accessed { slot: n as u16, pc: warp.row(), bytes, is_store: !returns(timing), now };
+            watcher.accessed(&told, reads, before, counters);
         }
         if let Some(policies) = &mut self.policies
-            && self.counters.bank_conflicts > conflicts
+            && counters.bank_conflicts > conflicts
         {
             // Every pass after the first is a replay.
-            let passes = self.counters.bank_conflicts - conflicts;
+            let passes = counters.bank_conflicts - conflicts;
             policies.replay(s, warp.bit.0.into(), now + 1 + passes);
         }
     }

@@ -4,10 +4,12 @@ mod choice;
 pub mod code;
 pub mod constants;
 pub mod core;
+mod counted;
 mod ctas;
 pub mod fetch;
 mod incoming;
 mod issue;
+mod kept;
 pub mod load_store;
 mod look_ahead;
 mod outgoing;
@@ -29,4 +31,4 @@ mod work;
 
 pub use core::{Failure, Sm};
 pub use spec::{Latency, Pipe, Policy, Spec};
-pub use work::{Begin, Context, CtaSlot, Work};
+pub use work::{Begin, Context, CtaSlot, NO_CONTEXT, Work};

@@ -3,6 +3,7 @@
 use super::code::{Code, NO_CONSTANT, Producer};
 use super::constants::Constants;
 use super::core::{LINE_INSTRUCTIONS, Sm};
+use super::counted::{Counted, counters_of};
 use super::fetch::{Fetch, Fetched};
 use super::sub_core::SubCore;
 use super::waits::FOR_READERS;
@@ -33,6 +34,7 @@ pub(super) struct Supply<'a, W> {
     pub constants: &'a mut Constants,
     pub stalls: &'a mut StallTable,
     pub counters: &'a mut Counters,
+    pub launches: &'a mut [Counted],
     pub watch: &'a mut W,
 }
 
@@ -50,12 +52,12 @@ impl<W: Watch> Supply<'_, W> {
         let timing = code.timing_of(warp.pc);
         warp.class = timing.class;
         warp.state = State::Timed;
-        let pc = warp.pc as usize;
+        let pc = warp.row() as usize;
         let mut since = warp.since;
         let line = warp.pc / LINE_INSTRUCTIONS;
         if line != warp.line {
-            let Some(ready) = self.fetch.own(sub.number, code.first_line + u64::from(line), self.counters)
-            else {
+            let counters = counters_of(self.counters, self.launches, warp);
+            let Some(ready) = self.fetch.own(sub.number, code.first_line + u64::from(line), counters) else {
                 return Planned::NoCode;
             };
             let at = ready.0.max(now);
@@ -100,8 +102,8 @@ impl<W: Watch> Supply<'_, W> {
         }
         warp.since = since;
         if timing.constant != NO_CONSTANT {
-            let Some(ready) = self.constants.own(sub.number, timing.bank, timing.constant, self.counters)
-            else {
+            let counters = counters_of(self.counters, self.launches, warp);
+            let Some(ready) = self.constants.own(sub.number, timing.bank, timing.constant, counters) else {
                 return Planned::NoConstant;
             };
             let at = ready.0.max(now);
@@ -149,7 +151,7 @@ impl<W: Watch> Supply<'_, W> {
         now: u64,
     ) -> bool {
         loop {
-            let pc = warp.pc as usize;
+            let pc = warp.row() as usize;
             match missing {
                 Planned::At => {
                     sub.wait(warp.bit, warp.since, now);
@@ -160,7 +162,8 @@ impl<W: Watch> Supply<'_, W> {
                     let line = warp.pc / LINE_INSTRUCTIONS;
                     let sequential = line == warp.line.wrapping_add(1);
                     let place = code.line_of(warp.pc);
-                    match self.fetch.miss(Cycle(now), sub.number, place, sequential, out, self.counters) {
+                    let counters = counters_of(self.counters, self.launches, warp);
+                    match self.fetch.miss(Cycle(now), sub.number, place, sequential, out, counters) {
                         Fetched::At(at) => {
                             if at.0 > warp.since {
                                 self.stalls.charge(pc, Stall::NoInstruction, at.0 - warp.since);
@@ -178,7 +181,8 @@ impl<W: Watch> Supply<'_, W> {
                 Planned::NoConstant => {
                     let timing = code.timing_of(warp.pc);
                     let (bank, offset) = (timing.bank, timing.constant);
-                    match self.constants.miss(Cycle(now), sub.number, bank, offset, out, self.counters) {
+                    let counters = counters_of(self.counters, self.launches, warp);
+                    match self.constants.miss(Cycle(now), sub.number, bank, offset, out, counters) {
                         Fetched::At(at) => {
                             if at.0 > warp.since {
                                 self.stalls.charge(pc, Stall::ImcMiss, at.0 - warp.since);
@@ -214,8 +218,8 @@ impl Sm {
         let code = &work.contexts[warp.context as usize].code;
         let sub = &mut self.subs[warp.sub_core as usize];
         let (fetch, constants) = (&mut self.fetch, &mut self.constants);
-        let (stalls, counters) = (&mut self.stalls, &mut self.counters);
-        let mut supply = Supply { fetch, constants, stalls, counters, watch };
+        let (stalls, counters, launches) = (&mut self.stalls, &mut self.counters, &mut self.launches[..]);
+        let mut supply = Supply { fetch, constants, stalls, counters, launches, watch };
         if supply.plan_all(sub, warp, code, n as u16, &mut self.out, now)
             && let Some(policies) = &mut self.policies
         {

@@ -3,6 +3,7 @@
 
 use super::code::{CLASSES, Kind, NO_LAYOUT, Timing};
 use super::core::Failure;
+use super::counted::counters_of;
 use super::fetch::Fetched;
 use super::issue::{Offsets, Way, returns};
 use super::load_store::{self, LoadStore, Path};
@@ -86,7 +87,7 @@ impl Shared<'_> {
         let (timing, now) = (i.timing, i.now);
         if now > warp.since {
             let why = sub.why(warp, timing.class, now);
-            supply.stalls.row(warp.pc as usize).charge_waiting(why, timing.class.throttle());
+            supply.stalls.row(warp.row() as usize).charge_waiting(why, timing.class.throttle());
             supply.watch.waited(i.n, warp, sub.number, timing.class, (why, [0; 2]), now);
         }
         let index = usize::from(warp.index);
@@ -141,12 +142,13 @@ impl Shared<'_> {
     ) -> u64 {
         let (timing, now) = (i.timing, i.now);
         warp.since = now + 1;
-        supply.stalls.charge(warp.pc as usize, Stall::Selected, 1);
+        let row = warp.row();
+        supply.stalls.charge(row as usize, Stall::Selected, 1);
         self.issued[timing.class as usize] += 1;
-        supply.watch.execute(warp.pc, 1, threads);
-        supply.watch.issue(i.n, warp.pc, sub.number, timing, now);
-        supply.watch.branch(i.n, warp.pc);
-        supply.watch.produces(i.n, i.context.code.places(timing).0, warp.pc);
+        supply.watch.execute(row, 1, threads);
+        supply.watch.issue(i.n, row, sub.number, timing, now);
+        supply.watch.branch(i.n, row);
+        supply.watch.produces(i.n, i.context.code.places(timing).0, row);
         sub.enter(timing.class, now)
     }
 
@@ -164,9 +166,10 @@ impl Shared<'_> {
         let (writes, reads) = i.context.code.places(timing);
         let is_load = timing.kind == Kind::Load;
         let kind = if is_load { load_store::Kind::Load } else { load_store::Kind::Store };
-        let before = supply.watch.before(supply.counters);
+        let counters = counters_of(supply.counters, supply.launches, warp);
+        let before = supply.watch.before(counters);
         let from = (sub.number, u32::from(timing.words));
-        let (issued, ready) = self.load_store.issue_shared(Cycle(now), kind, from, passes, supply.counters);
+        let (issued, ready) = self.load_store.issue_shared(Cycle(now), kind, from, passes, counters);
         let read = Ready::at(issued.operands_read.0, timing.producer);
         for &p in reads {
             warp.places[p as usize].read = read;
@@ -177,8 +180,8 @@ impl Shared<'_> {
             warp.stores_left = warp.stores_left.max(issued.operands_read.0).max(issued.left.0);
         }
         sub.hold(timing.class, now, self.load_store.room(sub.number, Path::Shared).0);
-        let told = Accessed { slot: i.n, pc: warp.pc, bytes: 0, is_store: !is_load, now };
-        supply.watch.accessed(&told, reads, before, supply.counters);
+        let told = Accessed { slot: i.n, pc: warp.row(), bytes: 0, is_store: !is_load, now };
+        supply.watch.accessed(&told, reads, before, counters);
     }
 
     /// Executes and sends any other instruction. The warp's next one is not planned.
@@ -226,7 +229,8 @@ impl Shared<'_> {
                 self.load_store.load_constant(Cycle(now), offsets.len() as u32);
                 let owner = warp.owner(n.into(), writes, timing.producer).pack();
                 let (at, bank) = (Cycle(now), timing.bank);
-                let ready = match supply.constants.load(at, bank, offsets, owner, self.out, supply.counters) {
+                let counters = counters_of(supply.counters, supply.launches, warp);
+                let ready = match supply.constants.load(at, bank, offsets, owner, self.out, counters) {
                     Fetched::At(at) => Ready::at(at.0, timing.producer),
                     Fetched::Pending => {
                         warp.loads += 1;
@@ -236,14 +240,15 @@ impl Shared<'_> {
                 warp.write(writes, ready);
             }
             _ => {
-                let before = supply.watch.before(supply.counters);
+                let counters = counters_of(supply.counters, supply.launches, warp);
+                let before = supply.watch.before(counters);
                 let (load_store, out) = (&mut *self.load_store, &mut *self.out);
                 let mut way = Way { load_store, access: self.access, out };
-                way.send(sub, warp, n.into(), i.context, timing, supply.counters, now);
+                way.send(sub, warp, n.into(), i.context, timing, counters, now);
                 let is_store = !returns(timing);
                 let bytes = if W::IS_NOBODY { 0 } else { Accessed::bytes_of(self.access) };
-                let told = Accessed { slot: n, pc: warp.pc, bytes, is_store, now };
-                supply.watch.accessed(&told, reads, before, supply.counters);
+                let told = Accessed { slot: n, pc: warp.row(), bytes, is_store, now };
+                supply.watch.accessed(&told, reads, before, counters);
             }
         }
         if stepped == Stepped::Next { Ended::Planned } else { Ended::Moved }

@@ -131,8 +131,8 @@ impl Sm {
         let sub = &mut self.subs[s];
         let warps = self.warps.as_mut_slice();
         let (fetch, constants) = (&mut self.fetch, &mut self.constants);
-        let (stalls, counters) = (&mut self.stalls, &mut self.counters);
-        let mut supply = Supply { fetch, constants, stalls, counters, watch };
+        let (stalls, counters, launches) = (&mut self.stalls, &mut self.counters, &mut self.launches[..]);
+        let mut supply = Supply { fetch, constants, stalls, counters, launches, watch };
         let (mut issued, mut seen) = (0, 0);
         while sub.next < limit {
             let now = sub.next;
@@ -284,7 +284,7 @@ impl<W: Watch> Supply<'_, W> {
         if warp.ahead == 0 {
             return None;
         }
-        self.watch.execute(warp.pc, warp.ahead, threads);
+        self.watch.execute(warp.row(), warp.ahead, threads);
         Some(to)
     }
 
@@ -300,7 +300,7 @@ impl<W: Watch> Supply<'_, W> {
     ) -> u64 {
         warp.ahead -= 1;
         let class = timing.class;
-        let mut row = self.stalls.row(warp.pc as usize);
+        let mut row = self.stalls.row(warp.row() as usize);
         let mut why = [0; 3];
         if now > warp.since {
             why = sub.why(warp, class, now);
@@ -330,7 +330,7 @@ impl<W: Watch> Supply<'_, W> {
         if timing.kind == Kind::Branch {
             let lasts = if to == pc + 1 { latency.branch_not_taken } else { latency.branch };
             let at = now + u64::from(lasts.max(1));
-            self.watch.branch(n, pc);
+            self.watch.branch(n, warp.rows + pc);
             warp.resolve(to, pc, at, self.stalls);
             if at > now + 1 {
                 self.watch.wait(n, warp, &[], Stall::BranchResolving, now + 1, at);
@@ -338,7 +338,7 @@ impl<W: Watch> Supply<'_, W> {
         } else if !timing.is_static {
             let (writes, _) = code.places(timing);
             warp.write_after(writes, timing, start);
-            self.watch.produces(n, writes, pc);
+            self.watch.produces(n, writes, warp.rows + pc);
         }
     }
 }

@@ -121,8 +121,8 @@ impl Sm {
         let (contexts, ctas) = (work.contexts.as_slice(), work.ctas.as_mut_slice());
         let warps = self.warps.as_mut_slice();
         let (fetch, constants) = (&mut self.fetch, &mut self.constants);
-        let (stalls, counters) = (&mut self.stalls, &mut self.counters);
-        let mut supply = Supply { fetch, constants, stalls, counters, watch };
+        let (stalls, counters, launches) = (&mut self.stalls, &mut self.counters, &mut self.launches[..]);
+        let mut supply = Supply { fetch, constants, stalls, counters, launches, watch };
         let mut shared = Shared {
             load_store: &mut self.load_store,
             access: &mut self.access,

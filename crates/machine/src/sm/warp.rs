@@ -2,6 +2,7 @@
 
 use super::code::{Class, Producer, Timing};
 use super::sub_core::Bit;
+use super::work::Context;
 use crate::stall::{Stall, StallTable};
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +70,8 @@ pub struct WarpSlot {
     pub line: u32,
     /// Instructions from `pc` on that have been executed already.
     pub ahead: u32,
+    /// The row of its launch's first instruction in tables that have one for every instruction of every launch.
+    pub rows: u32,
     /// The CTA slot, and the warp's number in the CTA.
     pub cta: u16,
     pub index: u16,
@@ -81,6 +84,8 @@ pub struct WarpSlot {
     pub bit: Bit,
     /// Number of the slot's warp, so that late answers to an earlier one are known.
     pub generation: u16,
+    /// Whom it is counted with: the number of the host's launch that it belongs to.
+    pub group: u16,
     /// Loads and atomics under way, and stores that are not acknowledged.
     pub loads: u32,
     pub stores: u32,
@@ -120,6 +125,8 @@ impl WarpSlot {
             pc: 0,
             line: NO_LINE,
             ahead: 0,
+            rows: 0,
+            group: 0,
             issued: 0,
             since: 0,
             marks: (0, 0),
@@ -170,15 +177,23 @@ impl WarpSlot {
         }
         self.issued = from - 1;
         if from > self.since {
-            stalls.charge(to as usize, Stall::BranchResolving, from - self.since);
+            stalls.charge((self.rows + to) as usize, Stall::BranchResolving, from - self.since);
             self.since = from;
         }
     }
 
-    /// Makes the slot that of a new warp.
-    pub fn start(&mut self, cta: u16, index: u16, context: u16, places: usize, at: u64) {
+    /// The row of its next instruction.
+    #[inline(always)]
+    pub fn row(&self) -> u32 {
+        self.rows + self.pc
+    }
+
+    /// Makes the slot that of a new warp, of the launch of this number.
+    pub fn start(&mut self, cta: u16, index: u16, context: u16, launch: &Context<'_>, at: u64) {
+        let places = launch.code.scoreboard;
         self.state = State::Timed;
         (self.cta, self.index, self.context) = (cta, index, context);
+        (self.rows, self.group) = (launch.rows, launch.group);
         self.generation = self.generation.wrapping_add(1);
         self.line = NO_LINE;
         self.ahead = 0;

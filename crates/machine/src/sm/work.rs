@@ -20,6 +20,9 @@ pub struct Context<'l> {
     /// Address of local memory of the machine's first warp slot, and bytes a slot.
     pub local_base: u64,
     pub local_stride: u64,
+    /// Whom it is counted with where several run at once, and the row of its first instruction in the tables of that.
+    pub group: u16,
+    pub rows: u32,
 }
 
 /// A CTA slot.
@@ -65,12 +68,12 @@ pub struct Work<'l> {
     pub contexts: Arc<Vec<Context<'l>>>,
     pub ctas: Vec<CtaSlot<'l>>,
     /// CTAs that left unfinished, and those that come back.
-    pub saved: Vec<Saved<'l>>,
-    pub arriving: Vec<Saved<'l>>,
+    pub saved: Vec<Saved>,
+    pub arriving: Vec<Saved>,
 }
 
 /// The slot's CTAs were those of a launch that is gone.
-const NO_CONTEXT: usize = usize::MAX;
+pub const NO_CONTEXT: usize = usize::MAX;
 
 impl<'l> Work<'l> {
     /// What an SM works on at first: nothing.
@@ -116,15 +119,17 @@ pub struct Begin {
     /// Classes of instructions in the programs, a bit each, and whether there are barriers among them.
     pub classes: u32,
     pub meets: bool,
-    /// Instructions of the longest.
+    /// Instructions of the longest, and how many launches are counted by themselves: none where there is one only.
     pub instructions: usize,
+    pub launches: usize,
     pub constant_base: u64,
     pub shared_split: u32,
 }
 
 impl Begin {
     pub fn new<'c>(codes: impl Iterator<Item = &'c Code>, constant_base: u64, shared_split: u32) -> Begin {
-        let mut begin = Begin { classes: 0, meets: false, instructions: 0, constant_base, shared_split };
+        let mut begin =
+            Begin { classes: 0, meets: false, instructions: 0, launches: 0, constant_base, shared_split };
         for code in codes {
             begin.classes |= code.classes();
             begin.meets |= code.timings().iter().any(|t| t.kind == Kind::Barrier);

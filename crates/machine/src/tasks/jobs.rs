@@ -1,12 +1,13 @@
 //! Launches and their child tasks: who waits for whom.
 
-use simt::Launch;
+use serde::{Deserialize, Serialize};
 use simt::cta::ChildOrder;
+use simt::{Launch, Memory, launch};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// When a launch ran, in cycles since its batch's start, and what it did.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LaunchTimed {
     pub kernel: String,
     /// Its parent among the launches, where it is a child task.
@@ -44,6 +45,91 @@ pub struct Job {
     own_ended: bool,
     pub is_done: bool,
     pub timed: LaunchTimed,
+}
+
+/// A launch as a checkpoint has it.
+#[derive(Serialize, Deserialize)]
+pub(super) struct SavedJob {
+    /// Of what has ended nobody needs it.
+    launch: Option<launch::Saved>,
+    priority: u8,
+    number: Option<u32>,
+    parent: Option<(usize, u64)>,
+    order: ChildOrder,
+    children: u32,
+    tails: VecDeque<usize>,
+    last: BTreeMap<u64, usize>,
+    next: Vec<usize>,
+    own_ended: bool,
+    is_done: bool,
+    timed: LaunchTimed,
+}
+
+impl Jobs {
+    /// All of them; `keeps` says which launches of those that have ended somebody may still look at.
+    pub(super) fn save(&self, memory: &Memory, keeps: impl Fn(usize) -> bool) -> Vec<SavedJob> {
+        let save = |(n, j): (usize, &Job)| SavedJob {
+            launch: (!j.is_done || keeps(n)).then(|| j.launch.save(memory)),
+            priority: j.priority,
+            number: j.number,
+            parent: j.parent,
+            order: j.order,
+            children: j.children,
+            tails: j.tails.clone(),
+            last: j.last.clone(),
+            next: j.next.clone(),
+            own_ended: j.own_ended,
+            is_done: j.is_done,
+            timed: j.timed.clone(),
+        };
+        self.list.iter().enumerate().map(save).collect()
+    }
+
+    /// What was saved, of a batch with these launches; `None` where it cannot be.
+    pub(super) fn restore(saved: Vec<SavedJob>, host: &[Arc<Launch>], memory: &Memory) -> Option<Jobs> {
+        let count = saved.len();
+        if count < host.len() {
+            return None;
+        }
+        let mut list: Vec<Job> = Vec::with_capacity(count);
+        for (n, j) in saved.into_iter().enumerate() {
+            let mut named = j.tails.iter().chain(j.last.values()).chain(&j.next);
+            // Children come after their parents, so there is no circle.
+            let is_child = j.parent.is_some_and(|(parent, _)| parent < n);
+            if named.any(|&k| k >= count) || is_child != (n >= host.len()) {
+                return None;
+            }
+            let other = match j.parent {
+                Some((parent, _)) => list[parent].launch.clone(),
+                None => host[n].clone(),
+            };
+            let launch = match j.launch {
+                Some(saved) => Arc::new(Launch::restore(&other, saved, memory)?),
+                None if j.is_done => other.clone(),
+                None => return None,
+            };
+            let is_same = launch.kernel().function().name == other.kernel().function().name
+                && (launch.grid, launch.block) == (other.grid, other.block);
+            if j.parent.is_none() && !is_same {
+                return None;
+            }
+            list.push(Job {
+                launch,
+                priority: j.priority,
+                number: j.number,
+                parent: j.parent,
+                order: j.order,
+                children: j.children,
+                tails: j.tails,
+                last: j.last,
+                next: j.next,
+                own_ended: j.own_ended,
+                is_done: j.is_done,
+                timed: j.timed,
+            });
+        }
+        Some(Jobs { list })
+    }
 }
 
 /// All launches of a batch.
@@ -149,7 +235,7 @@ impl Jobs {
         next.push(Next::Done(job));
         next.extend(std::mem::take(&mut own.next).into_iter().map(Next::Start));
         if let Some((parent, _)) = own.parent {
-            self.list[parent].children -= 1;
+            self.list[parent].children = self.list[parent].children.saturating_sub(1);
             self.settle(parent, next);
         }
     }

@@ -4,17 +4,22 @@
 //! point what the host's driver and the front of the machine have to do with each other: task metadata is read, data that was
 //! copied is put into memory, child tasks are started, places for suspended CTAs are found.
 
+mod groups;
 mod jobs;
+mod kept;
 mod serve;
 
 pub use jobs::{Job, LaunchTimed};
+pub(crate) use kept::Kept;
 pub(crate) use serve::{Tasks, preferred_split, task_of};
 
 use crate::counters::Counters;
 use crate::sm::preemption::{Mode, Moved};
 use crate::stall::StallCycles;
+use simt::memory::Bounds;
 use simt::{Launch, MemoryError};
 use std::sync::Arc;
+use trace::profile::Detail;
 
 /// Child tasks that may wait to run, CUDA's default.
 pub const MAX_CHILDREN: u32 = 2048;
@@ -24,6 +29,10 @@ pub trait Allocate {
     /// Room for so many bytes, a multiple of 128, at a multiple of 128; `None` when the buffer is full.
     fn allocate(&mut self, bytes: u64) -> Option<u64>;
     fn free(&mut self, address: u64);
+    /// Takes room that was given before a checkpoint; false where it is not free.
+    fn claim(&mut self, address: u64, bytes: u64) -> bool;
+    /// The part of the buffer that nobody has had yet.
+    fn untouched(&self) -> Bounds;
 }
 
 /// A launch of the host.
@@ -116,14 +125,28 @@ pub struct Batch {
     pub stops: Vec<u64>,
 }
 
+/// Launches of a batch that are counted by themselves; those behind them only with all others.
+pub const SEPARATE: usize = 256;
+
+/// What is counted of one of the host's launches and of its child tasks, in the SMs. What is behind them serves all launches,
+/// and is counted for all together.
+#[derive(Clone, Debug)]
+pub struct Separate {
+    pub counters: Counters,
+    /// Warp-cycles by reason, for every instruction of its program.
+    pub stalls: Vec<StallCycles>,
+    /// Where it was asked for.
+    pub detail: Option<Box<Detail>>,
+}
+
 /// What became of a batch.
 #[derive(Clone, Debug)]
 pub struct BatchTimed {
     /// From the first command to the end of all.
     pub cycles: u64,
     pub counters: Counters,
-    /// Warp-cycles by reason, for every place in the code; places of several programs are added up.
-    pub stalls: Vec<StallCycles>,
+    /// Of the first [`SEPARATE`] launches of the host. Where there is only one, that is all.
+    pub separate: Vec<Separate>,
     /// Of the host's launches in their order, then of child tasks in the order of their start.
     pub launches: Vec<LaunchTimed>,
     /// What transfers to the host brought, by number.

@@ -1,7 +1,7 @@
 //! What happens at exchange points while a batch runs.
 
 use super::jobs::{Job, Jobs, LaunchTimed, Next};
-use super::{Allocate, Batch, MAX_CHILDREN, Step, Transfer, What, transfer};
+use super::{Allocate, Batch, MAX_CHILDREN, SEPARATE, Step, Transfer, What, transfer};
 use crate::Config;
 use crate::command::{Command, Task};
 use crate::compute_scheduler::tmd::Metadata;
@@ -16,6 +16,7 @@ use crate::sm::preemption::{Area, Moved, Order, Saved, layout};
 use crate::sm::{Context, Failure};
 use crate::units::{Cycle, SmId};
 use isa::image::Image;
+use serde::{Deserialize, Serialize};
 use simt::cta::ChildOrder;
 use simt::queue::Queue;
 use simt::{Fault, FaultKind, Launch, Memory};
@@ -26,7 +27,8 @@ use std::sync::Arc;
 const LOCAL_SHIFT: u32 = 40;
 
 /// The bound of a queue task.
-struct OpenQueue {
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct OpenQueue {
     job: usize,
     address: u64,
     /// Entries that the machine knows of, and those that are done and not in order.
@@ -36,32 +38,35 @@ struct OpenQueue {
     stays: bool,
 }
 
-/// A batch at work.
+/// A batch at work. What of it a checkpoint needs is in [`super::kept`].
 pub(crate) struct Tasks<'l, 'p> {
-    batch: &'p Batch,
-    buffer: &'p mut dyn Allocate,
-    start: Cycle,
+    pub(super) batch: &'p Batch,
+    pub(super) buffer: &'p mut dyn Allocate,
+    pub(super) start: Cycle,
     pub jobs: Jobs,
     pub contexts: Arc<Vec<Context<'l>>>,
-    /// Of each number of a launch on the machine: the job.
-    job_of: Vec<Option<usize>>,
+    /// Of each number of a launch on the machine: the job, and the job that had it last.
+    pub(super) job_of: Vec<Option<usize>>,
+    pub(super) made_for: Vec<usize>,
     /// Code of each image, by registers.
     codes: Vec<(Arc<Image>, u32, Code)>,
     /// Where each image lies.
     places: Vec<(Arc<Image>, u64)>,
-    grids: u64,
+    pub(super) grids: u64,
+    /// Instructions of the longest program.
+    longest: u32,
     /// Commands that are not submitted yet: when, to which push buffer.
-    commands: VecDeque<(Cycle, usize, Vec<u32>)>,
-    channels: Vec<usize>,
+    pub(super) commands: VecDeque<(Cycle, usize, Vec<u32>)>,
+    pub(super) channels: Vec<usize>,
     /// CTAs that are not on an SM, and whether work distribution knows.
-    saved: BTreeMap<(u32, u64), (Saved<'l>, bool)>,
-    areas: BTreeMap<(u32, u64), Area>,
-    queues: Vec<OpenQueue>,
+    pub(super) saved: BTreeMap<(u32, u64), (Saved, bool)>,
+    pub(super) areas: BTreeMap<(u32, u64), Area>,
+    pub(super) queues: Vec<OpenQueue>,
     /// Entries that the host will append to each queue.
-    pushes: BTreeMap<u64, u32>,
-    stops: VecDeque<u64>,
+    pub(super) pushes: BTreeMap<u64, u32>,
+    pub(super) stops: VecDeque<u64>,
     /// The machine is stopped, or about to be.
-    is_stopping: bool,
+    pub(super) is_stopping: bool,
     pub moves: Vec<Moved>,
     pub read: Vec<(usize, Vec<u8>)>,
     pub stopped: Vec<u64>,
@@ -94,14 +99,11 @@ pub(crate) fn task_of(launch: &Launch, number: u32, priority: u8, first: u64) ->
 }
 
 impl<'l, 'p> Tasks<'l, 'p> {
-    /// Prepares a batch. `place` says where an image's code lies.
-    pub fn new(
+    /// Of a batch, with nothing done. `place` says where an image's code lies.
+    pub(super) fn empty(
         batch: &'p Batch,
         buffer: &'p mut dyn Allocate,
         start: Cycle,
-        grids: u64,
-        config: &Config,
-        memory: &'l Memory,
         mut place: impl FnMut(&Image) -> u64,
     ) -> Tasks<'l, 'p> {
         let mut tasks = Tasks {
@@ -111,9 +113,11 @@ impl<'l, 'p> Tasks<'l, 'p> {
             jobs: Jobs::default(),
             contexts: Arc::new(Vec::new()),
             job_of: Vec::new(),
+            made_for: Vec::new(),
             codes: Vec::new(),
             places: Vec::new(),
-            grids,
+            grids: 0,
+            longest: 0,
             commands: VecDeque::new(),
             channels: Vec::new(),
             saved: BTreeMap::new(),
@@ -127,16 +131,36 @@ impl<'l, 'p> Tasks<'l, 'p> {
             stopped: Vec::new(),
             end: start,
         };
-        let mut contexts = Vec::new();
-        for (number, own) in batch.launches.iter().enumerate() {
+        for own in &batch.launches {
             let image = own.launch.program().image();
             if !tasks.places.iter().any(|(known, _)| Arc::ptr_eq(known, image)) {
                 tasks.places.push((image.clone(), place(image)));
+                // Behind the last instruction there is the engine's guard.
+                tasks.longest = tasks.longest.max(image.code.len() as u32 + 1);
             }
+        }
+        tasks
+    }
+
+    /// Prepares a batch.
+    pub fn new(
+        batch: &'p Batch,
+        buffer: &'p mut dyn Allocate,
+        start: Cycle,
+        grids: u64,
+        config: &Config,
+        memory: &'l Memory,
+        place: impl FnMut(&Image) -> u64,
+    ) -> Tasks<'l, 'p> {
+        let mut tasks = Tasks::empty(batch, buffer, start, place);
+        tasks.grids = grids;
+        let mut contexts = Vec::new();
+        for (number, own) in batch.launches.iter().enumerate() {
             let job = tasks.jobs.add(own.launch.clone(), own.priority, None, ChildOrder::FireAndForget);
             tasks.jobs.list[job].number = Some(number as u32);
             tasks.job_of.push(Some(job));
-            contexts.push(tasks.context(&own.launch, number as u32, config, memory));
+            tasks.made_for.push(job);
+            contexts.push(tasks.context(job, number as u32, config, memory));
             if let Some(address) = own.launch.queue {
                 let known = Queue::read(memory, address).map_or(0, |q| q.done);
                 tasks.queues.push(OpenQueue { job, address, known, done: BTreeSet::new(), stays: true });
@@ -151,13 +175,15 @@ impl<'l, 'p> Tasks<'l, 'p> {
         tasks
     }
 
-    fn context(
+    pub(super) fn context(
         &mut self,
-        launch: &Arc<Launch>,
+        job: usize,
         number: u32,
         config: &Config,
         memory: &'l Memory,
     ) -> Context<'l> {
+        let launch = self.jobs.list[job].launch.clone();
+        let group = if self.groups() == 0 { 0 } else { self.root(job).min(SEPARATE) };
         let image = launch.program().image();
         let registers = launch.kernel().function().registers;
         let is_it = |(known, r, _): &&(Arc<Image>, u32, Code)| Arc::ptr_eq(known, image) && *r == registers;
@@ -172,13 +198,15 @@ impl<'l, 'p> Tasks<'l, 'p> {
         let base = self.places.iter().find(|(known, _)| Arc::ptr_eq(known, image)).map_or(CODE_BASE, |p| p.1);
         self.grids += 1;
         Context {
-            launch: launch.clone(),
             memory,
             image: image.clone(),
             code: code.placed(base, number),
             grid_id: self.grids,
             local_base: LOCAL_BASE + (u64::from(number) << LOCAL_SHIFT),
             local_stride: u64::from(launch.local_bytes()).next_multiple_of(128) * 32,
+            group: group as u16,
+            rows: group as u32 * self.longest,
+            launch,
         }
     }
 
@@ -196,11 +224,8 @@ impl<'l, 'p> Tasks<'l, 'p> {
     pub fn named(&self, stopped: Stopped) -> Stopped {
         match stopped {
             Stopped::Fault(f) => {
-                let mut job = self.job_of(f.launch);
-                while let Some((parent, _)) = self.jobs.list[job].parent {
-                    job = parent;
-                }
-                Stopped::Fault(Failure { launch: job as u32, ..f })
+                let launch = self.root(self.job_of(f.launch)) as u32;
+                Stopped::Fault(Failure { launch, ..f })
             }
             other => other,
         }
@@ -316,7 +341,7 @@ impl<'l, 'p> Tasks<'l, 'p> {
                     job.timed.suspended += 1;
                     if let Some((saved, is_known)) = self.saved.get_mut(&key) {
                         *is_known = true;
-                        if end.left == Left::Waiting && saved.resident.cta().children == 0 {
+                        if end.left == Left::Waiting && saved.children == 0 {
                             front.resume(end.at, end.launch, end.linear);
                         }
                     }
@@ -346,11 +371,14 @@ impl<'l, 'p> Tasks<'l, 'p> {
     }
 
     /// What SMs left for others at an exchange point.
-    pub fn collect(&mut self, part: &mut Part<'l>) {
+    pub fn collect(&mut self, part: &mut Part<'l>, front: &mut Front) {
         for saved in part.work.saved.drain(..) {
             self.saved.insert((saved.launch, saved.linear), (saved, false));
         }
         for mut moved in part.sm.moves.drain(..) {
+            if moved.is_restored {
+                front.runs_again(moved.sm, moved.launch, moved.linear, moved.until);
+            }
             for at in [&mut moved.from, &mut moved.drained, &mut moved.until] {
                 *at = Cycle(at.since(self.start));
             }
@@ -500,7 +528,6 @@ impl<'l, 'p> Tasks<'l, 'p> {
     }
 
     /// A child task goes to the compute scheduler.
-    #[expect(clippy::too_many_arguments, reason = "the machine's parts are borrowed one by one")]
     fn start_child(
         &mut self,
         job: usize,
@@ -514,11 +541,11 @@ impl<'l, 'p> Tasks<'l, 'p> {
         let launch = self.jobs.list[job].launch.clone();
         let free = self.job_of.iter().position(Option::is_none);
         let number = free.unwrap_or(self.job_of.len());
-        let context = self.context(&launch, number as u32, config, device);
+        let context = self.context(job, number as u32, config, device);
         let mut contexts: Vec<Context<'l>> = self.contexts.to_vec();
         match free {
             Some(n) => {
-                (contexts[n], self.job_of[n]) = (context, Some(job));
+                (contexts[n], self.job_of[n], self.made_for[n]) = (context, Some(job), job);
                 // The number was another launch's: what belongs to that is forgotten.
                 for part in parts.iter_mut() {
                     part.work.give_up(n);
@@ -528,6 +555,7 @@ impl<'l, 'p> Tasks<'l, 'p> {
             None => {
                 contexts.push(context);
                 self.job_of.push(Some(job));
+                self.made_for.push(job);
             }
         }
         self.contexts = Arc::new(contexts);
@@ -544,7 +572,6 @@ impl<'l, 'p> Tasks<'l, 'p> {
     }
 
     /// What follows from the end of a launch.
-    #[expect(clippy::too_many_arguments, reason = "the machine's parts are borrowed one by one")]
     fn go_on(
         &mut self,
         next: &mut Vec<Next>,
@@ -594,7 +621,7 @@ impl<'l, 'p> Tasks<'l, 'p> {
         is_active: &mut [bool],
     ) {
         if let Some((saved, is_known)) = self.saved.get_mut(&(number, linear)) {
-            if saved.resident.child_ended() && *is_known {
+            if saved.child_ended() && *is_known {
                 front.resume(at, number, linear);
             }
             return;
@@ -602,7 +629,7 @@ impl<'l, 'p> Tasks<'l, 'p> {
         for (part, active) in parts.iter_mut().zip(is_active) {
             let arriving = part.work.arriving.iter_mut().find(|s| s.launch == number && s.linear == linear);
             if let Some(saved) = arriving {
-                saved.resident.child_ended();
+                saved.child_ended();
                 return;
             }
             if part.sm.child_ended(&mut part.work, number, linear, at) {
@@ -721,6 +748,10 @@ impl<'l, 'p> Tasks<'l, 'p> {
 }
 
 impl OpenQueue {
+    pub(super) fn job(&self) -> usize {
+        self.job
+    }
+
     /// An entry is done; places before the first that is not are free.
     fn ended(&mut self, memory: &Memory, linear: u64) {
         self.done.insert(linear);

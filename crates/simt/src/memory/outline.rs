@@ -18,6 +18,11 @@ pub struct Outline {
     pub filled: Vec<Bounds>,
 }
 
+fn is_zero(bytes: &[u8]) -> bool {
+    // In pieces without an early end, which the host does many bytes at a time.
+    bytes.chunks(256).all(|piece| piece.iter().fold(0, |all, &x| all | x) == 0)
+}
+
 impl Outline {
     /// Bytes that are not known to be zeros.
     pub fn filled_bytes(&self) -> u64 {
@@ -48,17 +53,28 @@ impl Outline {
 impl Memory {
     /// Where it has something. No launch may change it meanwhile.
     pub fn outline(&self) -> Outline {
+        self.outline_but(None)
+    }
+
+    /// The same, where a part of an allocation is known to be all zeros.
+    pub fn outline_but(&self, zeros: Option<Bounds>) -> Outline {
         let allocations = self.allocations();
         let mut filled: Vec<Bounds> = Vec::new();
         let mut bytes = vec![0; CHUNK];
         for b in &allocations {
             let mut at = b.start;
             while at < b.end {
-                let n = (b.end - at).min(CHUNK as u64) as usize;
+                // Pages are counted from the allocation's start.
+                if let Some(zeros) = zeros.filter(|z| z.holds(at, 1)) {
+                    at = zeros.end.min(b.end);
+                    continue;
+                }
+                let end = zeros.map_or(b.end, |z| if z.start > at { z.start.min(b.end) } else { b.end });
+                let n = (end - at).min(CHUNK as u64) as usize;
                 // An allocation that is in the table can be read.
                 let _ = self.read(at, &mut bytes[..n]);
                 for (k, page) in bytes[..n].chunks(PAGE as usize).enumerate() {
-                    if page.iter().all(|&x| x == 0) {
+                    if is_zero(page) {
                         continue;
                     }
                     let start = at + k as u64 * PAGE;
@@ -108,6 +124,10 @@ mod tests {
         let near = (1 << 20) - PAGE;
         let pages = [(a + 3 * PAGE, PAGE), (a + near, 2 * PAGE), (b, 100)];
         assert_eq!(outline.filled, pages.map(|(start, n)| Bounds { start, end: start + n }));
+        let zeros = Bounds { start: a + 5 * PAGE + 256, end: a + (1 << 20) - PAGE };
+        assert_eq!(m.outline_but(Some(zeros)).filled, outline.filled, "known zeros change nothing");
+        let rest = m.outline_but(Some(Bounds { start: a, end: a + (5 << 20) }));
+        assert_eq!(rest.filled, outline.filled[2..], "what is said to be zeros is not looked at");
         let other = Memory::new(1 << 24).expect("reserve");
         let stray = other.alloc(77).expect("another");
         other.fill(stray, 77, 9).expect("filled");

@@ -77,13 +77,18 @@ impl Trace {
     }
 }
 
-/// The trace of one launch.
-pub fn trace(p: &Profile) -> Vec<u8> {
+/// The trace of one launch, and of the others that ran beside it where there were any.
+pub fn trace(p: &Profile, all: Option<&Tasks>) -> Vec<u8> {
     let mut t = Trace { out: Message::default(), tracks: 0 };
+    if let Some(all) = all {
+        add_tasks(&mut t, all);
+    }
     let root = t.track(&format!("{} on {} (1 ns = 1 cycle)", p.kernel, p.machine.name), 0, None);
-    let launch = t.track("launch", root, None);
-    t.event(0, launch, BEGIN, |e| e.text(field::EVENT_NAME, &p.kernel));
-    t.event(p.cycles, launch, END, |e| e);
+    if all.is_none() {
+        let launch = t.track("launch", root, None);
+        t.event(0, launch, BEGIN, |e| e.text(field::EVENT_NAME, &p.kernel));
+        t.event(p.cycles, launch, END, |e| e);
+    }
     warps(&mut t, p, root);
     let step = p.timeline.step;
     if step > 0 {
@@ -132,18 +137,22 @@ pub struct Tasks {
 /// The trace of several launches.
 pub fn tasks(all: &Tasks) -> Vec<u8> {
     let mut t = Trace { out: Message::default(), tracks: 0 };
+    add_tasks(&mut t, all);
+    t.out.finish()
+}
+
+fn add_tasks(t: &mut Trace, all: &Tasks) {
     let root = t.track(&format!("tasks on {} (1 ns = 1 cycle)", all.machine), 0, None);
     let group = t.track("launches", root, None);
-    slices(&mut t, group, "launch", all.launches.iter());
+    slices(t, group, "launch", all.launches.iter());
     let mut sms: Vec<u16> = all.moves.iter().map(|(sm, _)| *sm).collect();
     sms.sort_unstable();
     sms.dedup();
     for sm in sms {
         let group = t.track(&format!("SM {sm}"), root, None);
         let own = all.moves.iter().filter(|(n, _)| *n == sm).map(|(_, slice)| slice);
-        slices(&mut t, group, "CTAs that leave and come back", own);
+        slices(t, group, "CTAs that leave and come back", own);
     }
-    t.out.finish()
 }
 
 /// Slices on as many tracks as overlap at a time.

@@ -177,7 +177,7 @@ mod pprof_schema {
 
 #[test]
 fn perfetto_reads_the_timelines() {
-    let bytes = perfetto::trace(&sample());
+    let bytes = perfetto::trace(&sample(), None);
     let trace = perfetto_schema::Trace::decode(&bytes[..]).expect("a trace");
     // Nothing was written in a field that the schema does not have.
     assert_eq!(trace.encoded_len(), bytes.len());

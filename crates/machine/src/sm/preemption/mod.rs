@@ -51,9 +51,9 @@ pub struct Area {
 
 /// The layout of a launch's CTAs in the driver's buffer.
 pub fn layout(launch: &Launch) -> Layout {
-    let warp_bytes = simt::Warp::state_bytes(launch);
+    let shared_bytes = Resident::shared_state_bytes(launch);
     let local_bytes = 32 * u64::from(launch.local_bytes());
-    Layout::new(launch.warps().into(), warp_bytes, launch.shared_bytes.into(), local_bytes)
+    Layout::new(launch.warps().into(), simt::Warp::state_room(launch), shared_bytes, local_bytes)
 }
 
 /// A CTA to suspend, and where to.
@@ -67,26 +67,34 @@ pub struct Order {
 /// A warp of a CTA that is not on an SM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct SavedWarp {
-    pub pc: u32,
-    pub ahead: u32,
-    pub is_blocked: bool,
     /// Its number in the CTA, and where its local memory is.
     pub row: Row,
+    /// Bytes of its state.
+    pub bytes: u64,
 }
 
-/// A CTA that is not on an SM. What its warps hold is in its area; what is here the front of the machine keeps.
-pub struct Saved<'l> {
+/// A CTA that is not on an SM. What the SM held of it is in its area; what is here the front of the machine keeps.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Saved {
     pub launch: u32,
     pub linear: u64,
-    pub resident: Resident<'l>,
+    /// Child tasks of it that have not ended.
+    pub children: u32,
     pub area: Area,
     pub mode: Mode,
     /// Why it was suspended.
     pub reason: Reason,
     /// Times that it was suspended.
     pub times: u32,
-    pub(super) phases: u64,
     pub(super) warps: Vec<SavedWarp>,
+}
+
+impl Saved {
+    /// A child task of it has ended; whether it was the last one.
+    pub fn child_ended(&mut self) -> bool {
+        self.children = self.children.saturating_sub(1);
+        self.children == 0
+    }
 }
 
 /// A CTA that left an SM or came back: what it took.

@@ -13,7 +13,7 @@ use crate::stall::Stall;
 use crate::units::Cycle;
 use isa::field::Cache;
 use serde::{Deserialize, Serialize};
-use simt::resident::{Access, Resident, Where};
+use simt::resident::{Access, Issuing, Resident, Where};
 use simt::special::Place;
 use simt::{Fault, FaultKind};
 use std::collections::VecDeque;
@@ -52,6 +52,14 @@ impl Moving {
             && self.next == self.traffic.pieces.len()
             && self.loaded.is_empty()
             && self.pending == 0
+    }
+
+    /// Whether it can be one of these CTAs that moves.
+    pub(in crate::sm) fn is_sound(&self, work: &Work<'_>) -> bool {
+        let pieces = self.traffic.pieces.len();
+        work.ctas.get(usize::from(self.slot)).is_some_and(|c| c.is_used)
+            && self.next <= pieces
+            && self.loaded.iter().all(|&(_, piece)| (piece as usize) < pieces)
     }
 
     /// When there is something to do.
@@ -198,6 +206,8 @@ impl Sm {
             let places = warp.places.iter().map(|p| p.ready.cycle().max(p.read.cycle())).max();
             drained = drained.max(places.unwrap_or(0)).max(warp.stores_left);
         }
+        // Whoever waits for nothing any more does not go on waiting elsewhere.
+        work.ctas[slot].resident.settle_barriers();
         let (traffic, allocations) = self.outward(work, slot, &self.moving[k].order);
         let moving = &mut self.moving[k];
         moving.drained = Some(drained);
@@ -221,7 +231,8 @@ impl Sm {
                 continue;
             }
             let index = u64::from(warp.index);
-            traffic.state(layout.warp_bytes, layout.warp(area, index), false);
+            let bytes = cta.resident.warp_state_bytes(warp.index.into());
+            traffic.state(bytes, layout.warp(area, index), false);
             let is_remapped = self.table.row(usize::from(n)).is_remapped;
             if context.local_stride > 0 && !(is_remapped && order.mode == super::Mode::Remap) {
                 let from = Side { address: warp.local_base, is_local: true };
@@ -247,11 +258,19 @@ impl Sm {
             }
             let index = usize::from(self.warps[n].index);
             let cta = &mut work.ctas[slot];
-            let mut written = cta.resident.save_warp(index, layout.warp(&area, index as u64));
-            if mode == super::Mode::Remap && context.local_stride > 0 && !self.table.row(n).is_remapped {
-                let pointer = layout.local(&area, index as u64);
-                written = written.and(cta.resident.map_local(index, pointer));
-                self.table.remap(n, pointer);
+            let warp = &self.warps[n];
+            let is_blocked = moving.blocked.contains(&(n as u16));
+            let issuing = Issuing { pc: warp.pc, ahead: warp.ahead, is_blocked };
+            let mut written = cta.resident.save_warp(index, layout.warp(&area, index as u64), issuing);
+            let bytes = cta.resident.warp_state_bytes(index);
+            let local = layout.local(&area, index as u64);
+            if context.local_stride == 0 {
+                // It has none.
+            } else if mode == super::Mode::Copy {
+                written = written.and(cta.resident.save_local(index, local));
+            } else if !self.table.row(n).is_remapped {
+                written = written.and(cta.resident.map_local(index, local));
+                self.table.remap(n, local);
                 self.load_store.discard(self.warps[n].local_base, layout.local_bytes);
             }
             if written.is_err() {
@@ -260,12 +279,7 @@ impl Sm {
             }
             self.charge_until(n, Stall::Drain, now);
             let warp = &mut self.warps[n];
-            warps.push(SavedWarp {
-                pc: warp.pc,
-                ahead: warp.ahead,
-                is_blocked: moving.blocked.contains(&(n as u16)),
-                row: Row { index: index as u16, ..self.table.row(n) },
-            });
+            warps.push(SavedWarp { row: Row { index: index as u16, ..self.table.row(n) }, bytes });
             warp.state = State::Empty;
             self.table.free(n);
             if let Some(watcher) = &mut self.watcher {
@@ -274,6 +288,7 @@ impl Sm {
             self.resident_warps -= 1;
         }
         self.active_until = self.active_until.max(now);
+        self.let_go(context.group, warps.len() as u32, now);
         if self.resident_warps == 0 {
             self.counters.sm_active_cycles += self.active_until - self.active_since;
         }
@@ -282,17 +297,19 @@ impl Sm {
             self.fail(work, slot, now);
             return;
         }
-        let empty = Resident::new(&context.launch, context.memory);
-        let resident = std::mem::replace(&mut cta.resident, empty);
-        let left = if resident.waits_for_children() { Left::Waiting } else { Left::Suspended };
+        let left = if cta.resident.waits_for_children() { Left::Waiting } else { Left::Suspended };
+        let text = cta.resident.take_output();
+        if !text.is_empty() {
+            self.output.push((cta.context as u32, cta.linear, text));
+        }
         cta.is_used = false;
         let (launch, linear) = (cta.context as u32, cta.linear);
         let end = CtaEnd { at: Cycle(now), sm: self.id, launch, linear, left, ..CtaEnd::default() };
         self.ends.push(end);
         self.note_move(moving, launch, linear, cta.times, now);
-        let (phases, times) = (cta.phases, cta.times);
+        let (children, times) = (cta.resident.cta().children, cta.times);
         let reason = moving.order.suspend.reason;
-        work.saved.push(Saved { launch, linear, resident, area, mode, reason, times, phases, warps });
+        work.saved.push(Saved { launch, linear, children, area, mode, reason, times, warps });
     }
 
     fn note_move(&mut self, moving: &Moving, launch: u32, linear: u64, times: u32, now: u64) {
@@ -329,60 +346,77 @@ impl Sm {
 
     /// A suspended CTA comes: its warps have slots, and its state is on its way.
     pub(in crate::sm) fn begin_restore(&mut self, work: &mut Work<'_>, start: &CtaStart, now: u64) {
-        let is_it = |s: &Saved<'_>| s.launch == start.launch && s.linear == start.linear;
+        let is_it = |s: &Saved| s.launch == start.launch && s.linear == start.linear;
         let Some(k) = work.arriving.iter().position(is_it) else { return };
         let saved = work.arriving.remove(k);
         let context = saved.launch as usize;
         let c = &work.contexts.clone()[context];
         let free = work.ctas.iter().position(|s| !s.is_used && s.context == context);
-        let slot = match free {
-            Some(slot) => {
-                work.ctas[slot].resident = saved.resident;
-                slot
-            }
-            None => work.put(saved.resident, context),
-        };
+        let slot = free.unwrap_or_else(|| work.put(Resident::new(&c.launch, c.memory), context));
         let slots: Vec<u16> = (0..self.warps.len() as u16)
             .filter(|&n| self.warps[usize::from(n)].state == State::Empty)
             .take(saved.warps.len())
             .collect();
         debug_assert_eq!(slots.len(), saved.warps.len(), "work distribution knows what fits");
-        let cta = &mut work.ctas[slot];
-        cta.resident.move_to(Place {
+        let place = Place {
             sm: self.id.0.into(),
             sms: self.sms,
             warp_slots: self.spec.warps,
             first_slot: slots.first().copied().unwrap_or(0).into(),
             grid_id: c.grid_id,
-        });
+        };
+        let layout = layout(&c.launch);
+        let cta = &mut work.ctas[slot];
+        let states = saved
+            .warps
+            .iter()
+            .map(|w| (usize::from(w.row.index), layout.warp(&saved.area, w.row.index.into()), w.bytes));
+        let mut read = cta.resident.resume(saved.linear, place, saved.children, saved.area.state, states);
+        for w in saved.warps.iter().filter(|_| c.local_stride > 0) {
+            let index = usize::from(w.row.index);
+            if read.is_none() {
+                break;
+            }
+            let local = match saved.mode {
+                super::Mode::Remap => cta.resident.attach_local(index, w.row.pointer),
+                super::Mode::Copy => {
+                    cta.resident.restore_local(index, layout.local(&saved.area, w.row.index.into()))
+                }
+            };
+            read = read.filter(|_| local.is_ok());
+        }
         (cta.linear, cta.is_used, cta.end) = (saved.linear, true, 0);
         (cta.alive, cta.staying) = (slots.len() as u32, slots.len() as u32);
-        cta.blocked = saved.warps.iter().filter(|w| w.is_blocked).count() as u32;
-        (cta.phases, cta.times) = (saved.phases, saved.times);
+        (cta.phases, cta.times) = (cta.resident.cta().ended_phases, saved.times);
+        let Some(issuing) = read else {
+            self.fail(work, slot, now);
+            return;
+        };
+        cta.blocked = issuing.iter().filter(|w| w.is_blocked).count() as u32;
         if self.resident_warps == 0 {
             self.active_since = now.max(self.active_until);
         }
         self.resident_warps += slots.len() as u32;
-        let layout = layout(&c.launch);
+        self.hold(c.group, slots.len() as u32, now);
         let mut traffic = Traffic::default();
         let mut blocked = Vec::new();
         traffic.state(layout.shared_bytes, saved.area.state, true);
-        for (w, &n) in saved.warps.iter().zip(&slots) {
+        for ((w, &n), issuing) in saved.warps.iter().zip(&slots).zip(issuing) {
             let index = w.row.index;
             let slot_base = c.local_base + c.local_stride * (self.first_slot + u64::from(n));
             let warp = &mut self.warps[usize::from(n)];
-            warp.start(slot as u16, index, context as u16, c.code.scoreboard, now);
+            warp.start(slot as u16, index, context as u16, c, now);
             warp.state = State::Moving;
-            (warp.pc, warp.ahead) = (w.pc, w.ahead);
+            (warp.pc, warp.ahead) = (issuing.pc, issuing.ahead);
             warp.local_base = if w.row.is_remapped { w.row.pointer } else { slot_base };
             warp.is_remapped = w.row.is_remapped;
             self.table.put(n.into(), w.row);
-            traffic.state(layout.warp_bytes, layout.warp(&saved.area, index.into()), true);
+            traffic.state(w.bytes, layout.warp(&saved.area, index.into()), true);
             if saved.mode == super::Mode::Copy && c.local_stride > 0 {
                 let from = Side { address: layout.local(&saved.area, index.into()), is_local: false };
                 traffic.local(layout.local_bytes, from, Side { address: slot_base, is_local: true });
             }
-            if w.is_blocked {
+            if issuing.is_blocked {
                 blocked.push(n);
             }
             if let Some(watcher) = &mut self.watcher {
@@ -419,19 +453,7 @@ impl Sm {
     /// All of a CTA's state is here: its warps go on.
     fn finish_restore(&mut self, work: &mut Work<'_>, moving: &Moving, now: u64) {
         let slot = usize::from(moving.slot);
-        let c = &work.contexts.clone()[work.ctas[slot].context];
-        let layout = layout(&c.launch);
-        let area = moving.order.area;
-        let cta = &mut work.ctas[slot];
-        let mut read = cta.resident.restore_shared(area.state);
-        for &n in &cta.warps {
-            let index = usize::from(self.warps[usize::from(n)].index);
-            read = read.and(cta.resident.restore_warp(index, layout.warp(&area, index as u64)));
-        }
-        if read.is_err() {
-            self.fail(work, slot, now);
-            return;
-        }
+        let cta = &work.ctas[slot];
         let (linear, times) = (cta.linear, cta.times);
         self.note_move(moving, cta.context as u32, linear, times, now);
         let number = self.policies.as_mut().map(|p| p.begin_cta());
@@ -541,8 +563,8 @@ impl Sm {
     pub(in crate::sm) fn state_moved(&mut self, owner: Owner, is_load: bool, at: u64, now: u64) {
         let (id, piece) = owner.piece();
         let Some(moving) = self.moving.iter_mut().find(|m| m.id == id) else { return };
-        moving.pending -= 1;
-        let is_copied = moving.traffic.pieces[piece as usize].store.is_some();
+        moving.pending = moving.pending.saturating_sub(1);
+        let is_copied = moving.traffic.pieces.get(piece as usize).is_some_and(|p| p.store.is_some());
         if is_load && is_copied {
             moving.loaded.push_back((at, piece));
         } else {

@@ -67,24 +67,21 @@ impl Traffic {
 
 /// Where the parts of a CTA's state lie in its area.
 pub struct Layout {
+    /// Between the states of two warps: as much as any can have.
     pub warp_bytes: u64,
     pub shared_bytes: u64,
     pub warps: u64,
     pub local_bytes: u64,
 }
 
-/// Bytes of a warp's divergence state: its splits, and what each waits for.
-const DIVERGENCE: u64 = LINE;
-/// Bytes of a CTA's barriers.
-const BARRIERS: u64 = LINE;
-
 impl Layout {
-    /// Of a CTA with so many warps, each with so many bytes of registers and of local memory.
+    /// Of a CTA with so many warps, each with room for so many bytes of state and of local memory, and so many bytes that
+    /// they share.
     pub fn new(warps: u64, warp_bytes: u64, shared_bytes: u64, local_bytes: u64) -> Layout {
         let lines = |bytes: u64| bytes.next_multiple_of(LINE);
         Layout {
-            warp_bytes: lines(warp_bytes) + DIVERGENCE,
-            shared_bytes: lines(shared_bytes) + BARRIERS,
+            warp_bytes: lines(warp_bytes),
+            shared_bytes: lines(shared_bytes),
             warps,
             local_bytes: lines(local_bytes),
         }

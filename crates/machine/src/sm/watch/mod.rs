@@ -60,7 +60,7 @@ pub trait Watch {
         if now > warp.since {
             self.waited(slot, warp, sub, timing.class, waited, now);
         }
-        self.issue(slot, warp.pc, sub, timing, now);
+        self.issue(slot, warp.row(), sub, timing, now);
     }
 
     /// So many instructions issued since the last call.

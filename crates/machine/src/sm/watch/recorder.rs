@@ -192,20 +192,20 @@ impl Recorder {
         from: u64,
         until: u64,
     ) {
-        self.state(slot, warp.pc, reason, from, until);
+        self.state(slot, warp.row(), reason, from, until);
         let cycles = until - from;
         match reason {
             Stall::LongScoreboard | Stall::ShortScoreboard => {
                 self.needs(slot, warp, checks, reason, cycles);
             }
-            Stall::BranchResolving => self.comes_from(slot, warp.pc, reason, cycles),
+            Stall::BranchResolving => self.comes_from(slot, warp.row(), reason, cycles),
             // Code that was jumped to.
             Stall::NoInstruction if warp.line == NO_LINE => {
-                self.comes_from(slot, warp.pc, reason, cycles);
+                self.comes_from(slot, warp.row(), reason, cycles);
             }
-            Stall::Barrier => self.because(warp.pc, reason, Link::Barrier, self.barrier, cycles),
+            Stall::Barrier => self.because(warp.row(), reason, Link::Barrier, self.barrier, cycles),
             Stall::Drain | Stall::Membar => {
-                self.because(warp.pc, reason, Link::Store, self.slots[slot as usize].store, cycles);
+                self.because(warp.row(), reason, Link::Store, self.slots[slot as usize].store, cycles);
             }
             _ => {}
         }
@@ -226,9 +226,9 @@ impl Recorder {
     /// A warp waited for a result.
     #[inline(never)]
     fn needs(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, cycles: u64) {
-        self.holds_up(slot, warp.pc, cycles);
+        self.holds_up(slot, warp.row(), cycles);
         let maker = self.maker(slot, warp, checks, reason);
-        self.because(warp.pc, reason, Link::Register, maker, cycles);
+        self.because(warp.row(), reason, Link::Register, maker, cycles);
     }
 
     /// The instruction that makes the result that a warp waits for longest.
@@ -250,11 +250,11 @@ impl Recorder {
     pub fn chosen(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64) {
         let ([throttle, held, others], by_policy) = waited;
         if now - warp.since > self.short || by_policy != [0; 2] {
-            return self.chosen_late(slot, warp.pc, sub, class, waited, now);
+            return self.chosen_late(slot, warp.row(), sub, class, waited, now);
         }
         self.recent[Stall::NotSelected as usize] += others;
         if throttle + held > 0 {
-            self.queues(slot, warp.pc, sub, class, [throttle, held]);
+            self.queues(slot, warp.row(), sub, class, [throttle, held]);
         }
     }
 
