@@ -11,7 +11,7 @@ use crate::stable::Stable;
 use crate::trace::Exit;
 use crate::version::{Kind as Assumed, Limits};
 use isa::PredUse;
-use isa::field::{Bool, Cmp};
+use isa::field::Cmp;
 use std::collections::BTreeSet;
 
 /// Executions before a value is thought to be known.
@@ -138,11 +138,22 @@ fn check(graph: &mut Graph, chosen: &[Candidate], live: &dyn Fn(u32) -> Set) {
         let place = if at == 0 { graph.head } else { graph.nodes[at].place };
         let mut nodes: Vec<Node> = Vec::new();
         let mut wrong: Option<V> = None;
-        for c in &group {
-            let with = wrong.map(|p| (Bool::Or, p));
-            let (node, p) = simplify::compare(graph, place, Cmp::Ne, c.value, c.is, with);
-            nodes.push(node);
-            wrong = Some(p);
+        // Three at a time, so that the last one waits for few.
+        for few in group.chunks(2) {
+            let mut all = Vec::new();
+            for c in few {
+                let (node, p) = simplify::compare(graph, place, Cmp::Ne, c.value, c.is, None);
+                nodes.push(node);
+                all.push((p, false));
+            }
+            all.extend(wrong.map(|p| (p, false)));
+            wrong = Some(if all.len() == 1 {
+                all[0].0
+            } else {
+                let (node, p) = simplify::either(graph, place, all[0], &all[1..]);
+                nodes.push(node);
+                p
+            });
         }
         let Some(wrong) = wrong else { continue };
         let (vote, v) = graph.vote(place, (wrong, false));

@@ -101,6 +101,12 @@ impl Kernel {
         self.own
     }
 
+    /// Places that a register may name for a jump: of the image. Functions return to code that was put behind it too, where it
+    /// calls them.
+    pub(crate) fn places(&self, op: isa::Op) -> u32 {
+        if op == isa::Op::Ret { self.end() - 1 } else { self.len() }
+    }
+
     /// Where code that is put behind it begins.
     pub fn end(&self) -> u32 {
         self.uops.len() as u32

@@ -684,7 +684,7 @@ impl Warp {
             }
         }
         for &(to, mask) in groups.iter().rev() {
-            if to >= env.launch.kernel.len() {
+            if to >= env.launch.kernel.places(u.op) {
                 (self.pc, self.lanes.active) = (pc, mask);
                 self.lanes.fault = Some((FaultKind::IllegalJump(to), None));
                 return Err(self.fault(env));

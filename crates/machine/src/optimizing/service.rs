@@ -80,15 +80,16 @@ pub(crate) struct Service {
     tally: Tally,
 }
 
-/// Registers that a thread can have without fewer CTAs fitting an SM.
+/// Registers that a thread can have without fewer CTAs being on an SM: no more than fit, and no more than the launch has for each.
 fn registers(config: &Config, launch: &Launch) -> u32 {
     let task = task_of(launch, 0, 0, 0);
     let fits = |registers: u32| {
         let more = crate::command::Task { registers, ..task };
         Occupancy::new(&config.sm, &more, 0).ctas_per_sm
     };
-    let now = fits(task.registers);
-    (task.registers..=254).take_while(|&r| fits(r) == now).last().unwrap_or(task.registers)
+    let there = launch.ctas().div_ceil(u64::from(config.sms()).max(1));
+    let now = u64::from(fits(task.registers)).min(there);
+    (task.registers..=254).take_while(|&r| u64::from(fits(r)) >= now).last().unwrap_or(task.registers)
 }
 
 fn limits(config: &Config, registers: u32) -> Limits {
@@ -287,7 +288,8 @@ impl Service {
 
     /// Puts a version's code behind all that is there; where it begins.
     fn append(&mut self, version: &Version, known: &mut Known) -> Option<u32> {
-        if version.code.iter().any(|i| matches!(i.op, Op::Call | Op::Callx)) {
+        // What returns to an address of its own is only known of functions that are called by name.
+        if version.code.iter().any(|i| i.op == Op::Callx) {
             return None;
         }
         let end = self.launch.kernel().end();

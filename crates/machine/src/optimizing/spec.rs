@@ -67,6 +67,8 @@ spec! {
         trial_executions: u32 where 1..=1_000_000,
         /// What the instruction caches of a set of threads forget when its code is replaced: "lines" (with barriers that lead elsewhere now) or "all".
         invalidation: Invalidation,
+        /// Lines of a version's code that an SM asks for when the version has come, before warps go there.
+        fetch_ahead: u32 where ..=4096,
         /// Bytes of code that versions may take.
         code_bytes: u32 where 256..=1 << 24,
     }

@@ -123,7 +123,8 @@ impl Known {
             self.watch(version.block, first + n, site, &constant);
         }
         let mut checks: BTreeMap<u32, Vec<String>> = BTreeMap::new();
-        for a in &version.assumptions {
+        // A branch that goes the other way costs little, since the copy beside a trace leads back to it: cycles tell whether it pays.
+        for a in version.assumptions.iter().filter(|a| !matches!(a.kind, optimizer::Kind::Branch { .. })) {
             checks.entry(a.check).or_default().push(a.kind.to_string());
         }
         for (check, kinds) in checks {

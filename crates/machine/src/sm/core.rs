@@ -411,7 +411,7 @@ impl Sm {
                     self.move_state(work, now);
                 }
                 if self.work_at <= now {
-                    self.take_slots(now);
+                    self.take_slots(work, now);
                 }
                 while self.starts.front().is_some_and(|s| s.at.0 <= now) {
                     if let Some(start) = self.starts.pop_front() {

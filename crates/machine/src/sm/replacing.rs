@@ -77,6 +77,8 @@ pub struct Replacing {
     pub table: Table,
     pub above: Arc<Table>,
     jobs: VecDeque<Job>,
+    /// Versions whose code is to be fetched, and when.
+    fetches: Vec<(u64, u32)>,
     /// For whoever makes versions, since it looked.
     pub requests: Vec<Request>,
     /// When all threads of the SM waited, since somebody looked.
@@ -96,6 +98,7 @@ impl Replacing {
             table: Table::new(known.blocks()),
             above: above.clone(),
             jobs: VecDeque::new(),
+            fetches: Vec::new(),
             requests: Vec::new(),
             windows: Vec::new(),
             withdrawn: Vec::new(),
@@ -105,7 +108,8 @@ impl Replacing {
     }
 
     fn next_work(&self) -> u64 {
-        self.jobs.iter().map(|j| j.next).min().unwrap_or(u64::MAX)
+        let fetches = self.fetches.iter().map(|f| f.0);
+        self.jobs.iter().map(|j| j.next).chain(fetches).min().unwrap_or(u64::MAX)
     }
 
     /// A version was made for a unit, or there is nothing to gain.
@@ -120,6 +124,9 @@ impl Replacing {
             return;
         };
         block.coming = Some(Coming { entry, ready: answer.ready });
+        if answer.ready != u64::MAX {
+            self.fetches.push((answer.ready, entry.version));
+        }
         if answer.slots > 0 {
             self.jobs.push_back(Job {
                 slot: answer.slot,
@@ -192,7 +199,8 @@ impl Sm {
     pub fn receive_versions(&mut self, answers: &[Answer], now: Cycle) {
         let sub_cores = self.subs.len();
         if let Some(r) = &mut self.replacing {
-            answers.iter().for_each(|a| r.answer(a));
+            // It cannot have come before this SM could hear of it.
+            answers.iter().for_each(|a| r.answer(&Answer { ready: a.ready.max(now.0), ..*a }));
             r.start_helper(sub_cores, now.0);
             self.note_work();
         }
@@ -234,12 +242,15 @@ impl Sm {
             }
         }
         r.jobs.retain(|j| j.slot != slot);
+        if r.units.iter().all(Vec::is_empty) {
+            r.fetches.clear();
+        }
         r.start_helper(sub_cores, now);
         self.note_work();
     }
 
-    /// A warp that optimizes takes an issue slot.
-    pub(super) fn take_slots(&mut self, now: u64) {
+    /// Code of versions that have come is fetched; warps that optimize take issue slots.
+    pub(super) fn take_slots(&mut self, work: &Work<'_>, now: u64) {
         let interval = u64::from(self.replacing.as_ref().map_or(1, |r| r.known.spec.warp_interval));
         let sub_cores = self.subs.len();
         let Some(r) = &mut self.replacing else { return };
@@ -265,9 +276,23 @@ impl Sm {
                 && let Some(coming) = &mut unit.blocks[done.block as usize].coming
             {
                 coming.ready = now;
+                r.fetches.push((now, coming.entry.version));
             }
         }
         r.start_helper(sub_cores, now);
+        let (due, later) = r.fetches.drain(..).partition(|f| f.0 <= now);
+        r.fetches = later;
+        let due: Vec<(u64, u32)> = due;
+        if let Some(context) = work.contexts.first() {
+            for (_, version) in due {
+                let Some(v) = r.known.versions.get(version as usize) else { continue };
+                let (first, end) = (context.code.line_of(v.first), context.code.line_of(v.end.max(1) - 1));
+                let most = u64::from(r.known.spec.fetch_ahead);
+                for line in (first..=end).take(most as usize) {
+                    self.fetch.expect(Cycle(now), line, &mut self.out);
+                }
+            }
+        }
         self.note_work();
     }
 

@@ -39,7 +39,7 @@ unsafe fn jump_register(l: &mut Lanes, u: &Uop, call: bool) -> Flow {
     unsafe {
         match one_target(l, u, m) {
             Some(pc) if m == l.active => {
-                if pc >= (*l.kernel).len() {
+                if pc >= (*l.kernel).places(u.op) {
                     return l.fail(FaultKind::IllegalJump(pc), None);
                 }
                 if call {

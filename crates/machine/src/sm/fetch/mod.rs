@@ -182,6 +182,13 @@ impl Fetch {
         }
     }
 
+    /// A line will be needed: the SM's cache asks for it if it has not got it.
+    pub fn expect(&mut self, now: Cycle, line: u64, out: &mut Vec<Request>) {
+        if self.l1.find(line).is_none() {
+            self.ask(now, line, 0, out);
+        }
+    }
+
     /// Asks the GPC's cache for a line unless it is on its way.
     fn ask(&mut self, now: Cycle, line: u64, waiting: u16, out: &mut Vec<Request>) {
         if let Some(flight) = self.flights.iter_mut().find(|f| f.line == line) {
