@@ -111,9 +111,14 @@ fn environment(arguments: &Arguments, folder: &Path) -> Vec<(&'static str, OsStr
         path.push(old);
     }
     let ptxas = folder.join("ptxas").into_os_string();
+    // A file is found from wherever the program goes.
+    let file = Path::new(&arguments.config);
+    let is_file = file.is_file() && machine::Config::preset_text(&arguments.config).is_none();
+    let absolute = is_file.then(|| std::path::absolute(file).ok()).flatten();
+    let config = absolute.map_or_else(|| OsString::from(&arguments.config), PathBuf::into_os_string);
     let mut all = vec![
         ("LD_LIBRARY_PATH", path),
-        ("WARPLOOM_CONFIG", OsString::from(&arguments.config)),
+        ("WARPLOOM_CONFIG", config),
         ("WARPLOOM_TIMED", OsString::from(timed)),
         ("WARPLOOM_DEVICES", OsString::from(arguments.devices.to_string())),
         // Triton assembles what it compiled, with the tool for the device's generation, and links its launchers.

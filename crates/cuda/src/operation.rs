@@ -118,7 +118,7 @@ impl Kernel {
         let ended = module.launch_packed(&gpu.device, &self.function.name, self.dim, &self.params, &options);
         match ended {
             Ok(stats) => {
-                crate::profile::write(driver, module, &self.function.name, self.dim, &stats);
+                crate::profile::write(driver, &self.function, self.dim, &stats);
                 let cycles = match &stats.report {
                     Some(report) => report.cycles,
                     None => ideal_cycles(driver, stats.warp_instructions),

@@ -1,10 +1,12 @@
 //! Profiles of timed launches, as files: a page for the browser, and a trace for `warploom profile`.
 
 use crate::log::{self, Level};
+use crate::program::Function;
 use crate::state::Driver;
+use driver::profile::Sources;
 use driver::trace::export::html;
 use driver::trace::file::Recorder;
-use driver::{Dim, LaunchStats, Module};
+use driver::{Dim, LaunchStats};
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -32,13 +34,17 @@ fn create(folder: &Path, kernel: &str) -> std::io::Result<(PathBuf, File)> {
 fn write_files(
     driver: &Driver,
     folder: &Path,
-    module: &Module,
-    kernel: &str,
+    function: &Function,
     dim: Dim,
     stats: &LaunchStats,
 ) -> std::io::Result<()> {
-    let (Some(report), Some(detail)) = (&stats.report, &stats.detail) else { return Ok(()) };
-    let sources = driver::profile::Sources::default();
+    let (Some(report), Some(detail), Ok(module)) = (&stats.report, &stats.detail, function.program.module())
+    else {
+        return Ok(());
+    };
+    let kernel = &function.name;
+    let ptx = function.program.text.as_ref().map(|text| (format!("{kernel}.ptx"), text.to_string()));
+    let sources = Sources { ptx, ..Sources::default() };
     let profile = driver::profile::profile(module, kernel, dim, &driver.config, report, detail, &sources);
     std::fs::create_dir_all(folder)?;
     let (path, mut page) = create(folder, kernel)?;
@@ -49,9 +55,10 @@ fn write_files(
 }
 
 /// Leaves the profile of a launch, where profiles are wanted and it was timed.
-pub fn write(driver: &Driver, module: &Module, kernel: &str, dim: Dim, stats: &LaunchStats) {
+pub fn write(driver: &Driver, function: &Function, dim: Dim, stats: &LaunchStats) {
     let Some(folder) = &driver.profiles else { return };
-    if let Err(error) = write_files(driver, folder, module, kernel, dim, stats) {
-        log::write(Level::Error, &|| format!("the profile of {kernel} in {}: {error}", folder.display()));
+    if let Err(error) = write_files(driver, folder, function, dim, stats) {
+        let (kernel, place) = (&function.name, folder.display());
+        log::write(Level::Error, &|| format!("the profile of {kernel} in {place}: {error}"));
     }
 }

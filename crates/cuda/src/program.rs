@@ -11,24 +11,33 @@ use std::ffi::CString;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// A compiled program, and its PTX where profiles are wanted and it was one text.
+#[derive(Clone)]
+pub struct Built {
+    pub image: Arc<Image>,
+    pub text: Option<Arc<str>>,
+}
+
 /// A program in a context.
 pub struct Program {
     pub id: u64,
     pub context: Arc<Context>,
+    pub text: Option<Arc<str>>,
     module: Option<Module>,
     /// Numbers of the kernels that were asked for: these hold the program, so it must not hold them.
     functions: Mutex<HashMap<String, u64>>,
 }
 
 impl Program {
-    pub fn load(context: &Arc<Context>, image: Arc<Image>) -> Answer<Arc<Program>> {
-        let module = Module::load(&context.gpu.device, image).map_err(|problems| {
+    pub fn load(context: &Arc<Context>, built: Built) -> Answer<Arc<Program>> {
+        let module = Module::load(&context.gpu.device, built.image).map_err(|problems| {
             log::write(Level::Error, &|| problems.to_string());
             if problems.to_string().contains("memory") { Code::OUT_OF_MEMORY } else { Code::INVALID_IMAGE }
         })?;
         Ok(Arc::new(Program {
             id: handle::fresh(),
             context: context.clone(),
+            text: built.text,
             module: Some(module),
             functions: Mutex::default(),
         }))
@@ -124,15 +133,17 @@ impl Function {
 pub struct Library {
     pub id: u64,
     pub image: Arc<Image>,
+    text: Option<Arc<str>>,
     programs: Mutex<HashMap<u64, Arc<Program>>>,
     kernels: Mutex<HashMap<String, Arc<Kernel>>>,
 }
 
 impl Library {
-    pub fn new(image: Arc<Image>) -> Arc<Library> {
+    pub fn new(built: Built) -> Arc<Library> {
         Arc::new(Library {
             id: handle::fresh(),
-            image,
+            image: built.image,
+            text: built.text,
             programs: Mutex::default(),
             kernels: Mutex::default(),
         })
@@ -147,7 +158,7 @@ impl Library {
         if let Some(program) = self.programs().get(&context.id) {
             return Ok(program.clone());
         }
-        let program = Program::load(context, self.image.clone())?;
+        let program = Program::load(context, Built { image: self.image.clone(), text: self.text.clone() })?;
         driver.modules.insert(program.id, program.clone());
         self.programs().insert(context.id, program.clone());
         Ok(program)

@@ -7,8 +7,10 @@ use cuda::table::*;
 
 #[test]
 fn settings_are_read_once() {
+    let profiles = std::env::temp_dir().join(format!("warploom-profiles-{}", std::process::id()));
     // SAFETY: the only test of this process, before any other thread exists.
     unsafe {
+        std::env::set_var("WARPLOOM_PROFILE", &profiles);
         std::env::set_var("WARPLOOM_CONFIG", "tiny");
         std::env::set_var("WARPLOOM_DEVICES", "2");
         std::env::set_var("WARPLOOM_TIMED", "twice");
@@ -60,6 +62,18 @@ fn settings_are_read_once() {
     }
     assert_eq!(read(a, 1), [21 * 8]);
     assert!(times[1] > 0.0 && times[0] > times[1] && times[0] > times[2], "{times:?}");
+    // Each left its profile; those that were not timed left none.
+    let mut files: Vec<String> = std::fs::read_dir(&profiles)
+        .expect("the folder was made")
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    files.sort();
+    assert_eq!(files.len(), 6);
+    assert_eq!(&files[..2], ["0001-twice.html", "0001-twice.trace"]);
+    let page = std::fs::read_to_string(profiles.join(&files[0])).expect("a page");
+    assert!(page.contains("shl.b32"), "the page has the PTX");
+    std::fs::remove_dir_all(&profiles).expect("removed");
 
     assert_eq!(cuCtxDisablePeerAccess(second), 0);
     assert_eq!(cuCtxDisablePeerAccess(second), 705);

@@ -5,7 +5,7 @@ use crate::error::{Answer, Code};
 use crate::fatbin;
 use crate::handle::{Handle, handle};
 use crate::log::{self, Level};
-use crate::program::{self, Buffer, Jit, Program};
+use crate::program::{self, Buffer, Built, Jit, Program};
 use crate::state::driver;
 use crate::types::{Address, In, Out, Text};
 use driver::{Image, Source};
@@ -91,13 +91,19 @@ pub fn programs_at(address: Address) -> Answer<Vec<Vec<u8>>> {
     }
 }
 
-/// The image of a program that a client has in memory, with the logs that it asked for.
-pub fn image_at(address: Address, name: &str, jit: &Jit, logs: &mut [usize; 2]) -> Answer<Arc<Image>> {
+/// A program that a client has in memory, compiled, with the logs that it asked for.
+pub fn image_at(address: Address, name: &str, jit: &Jit, logs: &mut [usize; 2]) -> Answer<Built> {
     let sources: Vec<Source> = programs_at(address)?.into_iter().map(|p| Source::new(name, p)).collect();
     match program::build(&sources, jit) {
         Ok(image) => {
             logs[0] = fill(&jit.info, "");
-            Ok(Arc::new(image))
+            let text = match sources.as_slice() {
+                [one] if driver()?.profiles.is_some() && !Image::is_image(&one.bytes) => {
+                    Some(String::from_utf8_lossy(&one.bytes).into())
+                }
+                _ => None,
+            };
+            Ok(Built { image: Arc::new(image), text })
         }
         Err((code, why)) => {
             logs[1] = fill(&jit.error, &why);
@@ -107,9 +113,9 @@ pub fn image_at(address: Address, name: &str, jit: &Jit, logs: &mut [usize; 2]) 
     }
 }
 
-fn load_image(out: Out<Handle>, image: Arc<Image>) -> Answer {
+fn load_image(out: Out<Handle>, built: Built) -> Answer {
     let driver = driver()?;
-    let program = Program::load(&context::current()?, image)?;
+    let program = Program::load(&context::current()?, built)?;
     log::write(Level::Info, &|| format!("module with {} functions", program_size(&program)));
     out.put(driver.modules.insert(program.id, program))
 }
