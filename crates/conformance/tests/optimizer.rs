@@ -1,9 +1,11 @@
 //! Code that is optimized while it runs computes the same: for every level, whoever optimizes, for any number of host threads.
 
 use conformance::levels::run_timed;
+use conformance::truth::Truth;
 use conformance::{generate, kernels, optimizer};
 use driver::machine::optimizing::{Level, Optimized, Options, Profiling, Translation, Who};
 use driver::{CompileOptions, Config, Timing};
+use std::path::Path;
 
 /// Random kernels.
 const KERNELS: u64 = 12;
@@ -122,14 +124,30 @@ fn translation_can_wait_and_takes_its_time() {
     assert!(load.1 >= demand.1, "nothing can be optimized before it is translated");
 }
 
+/// Kernels of more instructions than this are left to `conformance optimizer`.
+const MOST: f64 = 4e5;
+
+/// All kernels whose results a GPU gave, each with the next level and optimizer in turn; those with barriers with several.
 #[test]
 fn kernels_give_the_gpus_results() {
-    let (list, expected) = kernels::load(&optimizer::own_directory()).expect("the kernels");
-    let config = tiny();
-    let options = Options { level: Level::Sm, who: Who::Host, copies: true };
-    for kernel in list.iter().filter(|k| k.name == "scan_block" || k.name == "histogram_shared") {
-        if let Err(e) = optimizer::cycles(kernel, &expected, &config, Some(options), 0) {
-            panic!("{e}");
+    let mut config = Config::preset("h200").expect("the preset");
+    config.optimizer = tiny().optimizer;
+    let mut turns = all().collect::<Vec<_>>().into_iter().cycle();
+    let mut failures = Vec::new();
+    for set in ["optimizer", "main", "sweep", "features"] {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(set);
+        let (mut list, expected) = kernels::load(&dir).expect("the kernels");
+        list.retain(|k| Truth::of(&expected, &k.name).instructions().is_none_or(|n| n <= MOST));
+        for kernel in &list {
+            let text =
+                std::fs::read_to_string(dir.join(format!("ptx/{}.ptx", kernel.name))).expect("its PTX");
+            let times = if text.contains("bar.sync") || text.contains("barrier.sync") { 4 } else { 1 };
+            for options in turns.by_ref().take(times) {
+                if let Err(e) = optimizer::cycles(kernel, &expected, &config, Some(options), 0) {
+                    failures.push(format!("{} with {options:?}: {e}", kernel.name));
+                }
+            }
         }
     }
+    assert!(failures.is_empty(), "{}:\n{}", failures.len(), failures.join("\n"));
 }
