@@ -116,16 +116,7 @@ pub fn assume(
         }
     }
     let Some(hit) = hit else { return none };
-    let exit = Exit {
-        place,
-        when: PredUse::TRUE,
-        vote: true,
-        to: place,
-        taken: false,
-        beside: true,
-        is_assumed: true,
-    };
-    let mut out = graph.way_out(at, exit, hit, &live(place));
+    let mut out = graph.way_out(at, Exit::of_check(place), hit, &live(place));
     let (vote, v) = graph.vote(place, (hit, false));
     out.reads[0].1[0] = v;
     let pairs: BTreeSet<(u32, u32)> = stores.iter().flat_map(|s| reads.iter().map(|r| (s.0, r.0))).collect();

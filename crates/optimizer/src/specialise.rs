@@ -158,16 +158,7 @@ fn check(graph: &mut Graph, chosen: &[Candidate], live: &dyn Fn(u32) -> Set) {
         let Some(wrong) = wrong else { continue };
         let (vote, v) = graph.vote(place, (wrong, false));
         nodes.push(vote);
-        let exit = Exit {
-            place,
-            when: PredUse::TRUE,
-            vote: true,
-            to: place,
-            taken: false,
-            beside: true,
-            is_assumed: true,
-        };
-        let mut out = graph.way_out(at, exit, v, &live(place));
+        let mut out = graph.way_out(at, Exit::of_check(place), v, &live(place));
         out.checks = group.iter().map(|c| Assumed::Equal(c.at, c.is)).collect();
         nodes.push(out);
         nodes.iter_mut().for_each(|n| n.is_check = true);

@@ -56,6 +56,21 @@ pub struct Exit {
     pub is_assumed: bool,
 }
 
+impl Exit {
+    /// To the original at the place where an assumption is checked, for the whole warp where it fails in any lane.
+    pub fn of_check(place: u32) -> Exit {
+        Exit {
+            place,
+            when: PredUse::TRUE,
+            vote: true,
+            to: place,
+            taken: false,
+            beside: true,
+            is_assumed: true,
+        }
+    }
+}
+
 /// How a trace ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {

@@ -4,14 +4,29 @@ use super::core::{Failure, Sm};
 use super::policy::ThreadType;
 use super::sub_core::Bit;
 use super::warp::State;
-use super::work::{CtaSlot, Work};
+use super::work::{Context, CtaSlot, Work};
 use crate::ports::{CtaEnd, CtaStart, Left};
 use crate::stall::Stall;
 use crate::units::Cycle;
-use simt::resident::Resident;
 use simt::special::Place;
 
 impl Sm {
+    /// Slots for warps that nobody has.
+    pub(super) fn empty_warps(&self) -> impl Iterator<Item = u16> + '_ {
+        (0..self.warps.len() as u16).filter(|&n| self.warps[usize::from(n)].state == State::Empty)
+    }
+
+    /// Where a CTA with these slots is, for programs that ask.
+    pub(super) fn place(&self, slots: &[u16], context: &Context<'_>) -> Place {
+        Place {
+            sm: self.id.0.into(),
+            sms: self.sms,
+            warp_slots: self.spec.warps,
+            first_slot: slots.first().copied().unwrap_or(0).into(),
+            grid_id: context.grid_id,
+        }
+    }
+
     /// Puts a CTA in: its warps take slots and start one after the other.
     pub(super) fn start_cta(&mut self, work: &mut Work<'_>, start: &CtaStart, now: u64) {
         if self.resident_warps == 0 {
@@ -29,24 +44,13 @@ impl Sm {
         let contexts = work.contexts.clone();
         let context = start.launch as usize;
         let c = &contexts[context];
-        let free = work.ctas.iter().position(|s| !s.is_used && s.context == context);
-        let slot = free.unwrap_or_else(|| work.put(Resident::new(&c.launch, c.memory), context));
+        let slot = work.free_slot(context);
         let warps = c.launch.warps();
         let mut slots = std::mem::take(&mut work.ctas[slot].warps);
         slots.clear();
-        slots.extend(
-            (0..self.warps.len() as u16)
-                .filter(|&n| self.warps[n as usize].state == State::Empty)
-                .take(warps as usize),
-        );
+        slots.extend(self.empty_warps().take(warps as usize));
         debug_assert_eq!(slots.len(), warps as usize, "work distribution knows what fits");
-        let place = Place {
-            sm: self.id.0.into(),
-            sms: self.sms,
-            warp_slots: self.spec.warps,
-            first_slot: slots.first().copied().unwrap_or(0).into(),
-            grid_id: c.grid_id,
-        };
+        let place = self.place(&slots, c);
         let cta = &mut work.ctas[slot];
         cta.resident.start(start.linear, place);
         cta.linear = start.linear;

@@ -81,8 +81,18 @@ impl<'l> Work<'l> {
         Work { contexts, ctas: Vec::new(), saved: Vec::new(), arriving: Vec::new() }
     }
 
+    /// A slot with room for a CTA of a launch, made where there is none.
+    pub fn free_slot(&mut self, context: usize) -> usize {
+        let free = self.ctas.iter().position(|s| !s.is_used && s.context == context);
+        free.unwrap_or_else(|| {
+            let c = &self.contexts[context];
+            let resident = Resident::new(&c.launch, c.memory);
+            self.put(resident, context)
+        })
+    }
+
     /// Puts room for CTAs of a launch into a slot; which.
-    pub fn put(&mut self, resident: Resident<'l>, context: usize) -> usize {
+    fn put(&mut self, resident: Resident<'l>, context: usize) -> usize {
         let slot = CtaSlot::new(resident, context);
         match self.ctas.iter().position(|s| !s.is_used && s.context == NO_CONTEXT) {
             Some(n) => {

@@ -13,8 +13,7 @@ use crate::stall::Stall;
 use crate::units::Cycle;
 use isa::field::Cache;
 use serde::{Deserialize, Serialize};
-use simt::resident::{Access, Issuing, Resident, Where};
-use simt::special::Place;
+use simt::resident::{Access, Issuing, Where};
 use simt::{Fault, FaultKind};
 use std::collections::VecDeque;
 
@@ -351,20 +350,10 @@ impl Sm {
         let saved = work.arriving.remove(k);
         let context = saved.launch as usize;
         let c = &work.contexts.clone()[context];
-        let free = work.ctas.iter().position(|s| !s.is_used && s.context == context);
-        let slot = free.unwrap_or_else(|| work.put(Resident::new(&c.launch, c.memory), context));
-        let slots: Vec<u16> = (0..self.warps.len() as u16)
-            .filter(|&n| self.warps[usize::from(n)].state == State::Empty)
-            .take(saved.warps.len())
-            .collect();
+        let slot = work.free_slot(context);
+        let slots: Vec<u16> = self.empty_warps().take(saved.warps.len()).collect();
         debug_assert_eq!(slots.len(), saved.warps.len(), "work distribution knows what fits");
-        let place = Place {
-            sm: self.id.0.into(),
-            sms: self.sms,
-            warp_slots: self.spec.warps,
-            first_slot: slots.first().copied().unwrap_or(0).into(),
-            grid_id: c.grid_id,
-        };
+        let place = self.place(&slots, c);
         let layout = layout(&c.launch);
         let cta = &mut work.ctas[slot];
         let states = saved
