@@ -39,7 +39,18 @@ fn op(kind: Kind, access: &Access, owner: u64) -> Operation<'_> {
     let warp = owner as u32 % 64;
     let cache = Cache::Default;
     let (sub_core, local_base) = (warp % 4, 1 << 40);
-    Operation { kind, access, cache, sub_core, warp, owner, registers, local_base, is_remapped: false }
+    Operation {
+        kind,
+        access,
+        cache,
+        sub_core,
+        warp,
+        owner,
+        registers,
+        rounds: 1,
+        local_base,
+        is_remapped: false,
+    }
 }
 
 /// The unit with a memory that answers after a fixed time, in order.
