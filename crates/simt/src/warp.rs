@@ -16,6 +16,7 @@
 use crate::aligned::Aligned;
 use crate::cta::{Arrival, BARRIERS, CtaState, Reduction};
 use crate::fault::{Fault, FaultKind};
+use crate::files::Files;
 use crate::lanes::{FULL, Lanes, Row};
 use crate::launch::Launch;
 use crate::local;
@@ -155,8 +156,11 @@ unsafe impl Send for Warp {}
 impl Warp {
     /// A slot for warps of this launch.
     pub fn new(launch: &Launch) -> Warp {
-        let mut file = Aligned::zeroed(launch.kernel.layout.end as usize);
-        fill_pool(&mut file, launch);
+        Warp::with_file(Files::default().take(launch))
+    }
+
+    /// The same with a file that is there already.
+    pub(crate) fn with_file(file: Aligned) -> Warp {
         Warp {
             lanes: Lanes::unbound(),
             file,
@@ -167,6 +171,11 @@ impl Warp {
             executed: 0,
             thread_executed: 0,
         }
+    }
+
+    /// The slot is not needed any more, but its file is.
+    pub(crate) fn into_file(self) -> Aligned {
+        self.file
     }
 
     /// Puts warp number `warp` of a CTA that begins into the slot.
@@ -746,7 +755,7 @@ impl Warp {
 }
 
 /// Puts constants into their rows.
-fn fill_pool(file: &mut Aligned, launch: &Launch) {
+pub(crate) fn fill_pool(file: &mut Aligned, launch: &Launch) {
     let layout = &launch.kernel.layout;
     let rows = &mut file.as_mut_slice()[layout.pool as usize..layout.end as usize];
     for (row, value) in rows.chunks_exact_mut(ROW as usize).zip(&launch.pool) {
