@@ -255,7 +255,7 @@ impl<'l> Resident<'l> {
     #[inline]
     pub fn expect(&self, w: usize) {
         if let Some(warp) = self.warps.get(w) {
-            prefetch_all(warp);
+            warp.expect();
         }
     }
 

@@ -22,6 +22,7 @@ use crate::launch::Launch;
 use crate::local;
 use crate::memory::{Bounds, Memory};
 use crate::ops::collective;
+use crate::prefetch::{HOST_LINE, prefetch_at};
 use crate::program::Kernel;
 use crate::special::{self, Time};
 use crate::uop::{Flow, ROW, Uop};
@@ -117,20 +118,24 @@ impl Env<'_> {
     }
 }
 
-/// A warp slot: rows, and the state of the warp that is in it.
+/// A warp slot: rows, and the state of the warp that is in it. Thousands of them take turns in the host's caches, so what
+/// steps look at lies together.
+#[repr(C)]
 pub struct Warp {
-    pub(crate) lanes: Lanes,
-    file: Aligned,
     pub(crate) pc: u32,
     splits: Vec<Split>,
     /// In a timed machine: the instructions after which another split gets its turn.
     pub(crate) rotate_at: u64,
-    /// Where the code behind each barrier begins, by [`Kernel::openings`]; none where nobody changes it.
-    pub(crate) entries: Vec<u32>,
     /// Instructions executed, by the warp and by its threads.
     pub executed: u64,
     pub thread_executed: u64,
+    pub(crate) lanes: Lanes,
+    file: Aligned,
+    /// Where the code behind each barrier begins, by [`Kernel::openings`]; none where nobody changes it.
+    pub(crate) entries: Vec<u32>,
 }
+
+const _: () = assert!(std::mem::offset_of!(Warp, lanes) == 64);
 
 /// What a warp slot holds besides what follows from its launch.
 #[derive(Serialize, Deserialize)]
@@ -170,6 +175,16 @@ impl Warp {
             entries: Vec::new(),
             executed: 0,
             thread_executed: 0,
+        }
+    }
+
+    /// It will run soon: asks the host's caches for what steps look at.
+    #[inline(always)]
+    pub(crate) fn expect(&self) {
+        let start = std::ptr::from_ref(self).cast::<u8>();
+        // Counts, lanes, predicates; behind the predicates that nobody reads what is bound.
+        for line in [0, 1, 2, 4] {
+            prefetch_at(start.wrapping_add(line * HOST_LINE));
         }
     }
 

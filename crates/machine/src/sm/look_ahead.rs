@@ -9,7 +9,7 @@ use crate::units::Cycle;
 use simt::prefetch::{HOST_LINE, prefetch, prefetch_all, prefetch_near};
 
 /// Instructions of a warp whose registers are asked for.
-const INSTRUCTIONS: usize = 6;
+const INSTRUCTIONS: usize = 4;
 
 /// Places of a scoreboard that are asked for, beside the one that an answer is for.
 const PLACES: usize = 32;
@@ -73,7 +73,7 @@ impl Sm {
             cta.resident.expect(index);
         });
         for owner in &self.expected {
-            if let Some(warp) = self.warps.get(owner.warp as usize) {
+            if let Some(warp) = self.warps.get(owner.warp as usize).filter(|w| w.since < until.0) {
                 // What other instructions wait for, too.
                 for place in (0..warp.places.len().min(PLACES)).step_by(HOST_LINE / size_of::<Place>()) {
                     prefetch(&warp.places, place);
@@ -85,7 +85,7 @@ impl Sm {
             }
         }
         for owner in &self.expected {
-            if let Some(warp) = self.warps.get(owner.warp as usize)
+            if let Some(warp) = self.warps.get(owner.warp as usize).filter(|w| w.since < until.0)
                 && let Some(cta) = work.ctas.get(warp.cta as usize)
             {
                 cta.resident.expect_rows(warp.index as usize, INSTRUCTIONS);
