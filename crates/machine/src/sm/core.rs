@@ -551,7 +551,7 @@ impl Sm {
     /// Records of the trace cell that are complete go on, if there are many.
     pub fn flush_trace(&mut self, always: bool) {
         let Some(cell) = self.watcher.as_mut().and_then(|w| w.cell.as_mut()) else { return };
-        if always || cell.is_full() {
+        if always || cell.is_full(self.horizon) {
             let used = self.warps.iter().filter(|w| w.state != State::Empty);
             let horizon = used.map(|w| w.since).min().unwrap_or(u64::MAX).min(self.horizon);
             // Warps that start have nothing before the exchange point that they come at.
@@ -661,10 +661,8 @@ impl Sm {
         if warp.generation != owner.generation {
             return;
         }
-        for place in owner.first..owner.first + u16::from(owner.places) {
-            warp.places[place as usize].ready = Ready::at(at, owner.producer);
-        }
-        warp.loads -= 1;
+        let places = owner.first..owner.first + u16::from(owner.places);
+        warp.complete(places, Ready::at(at, owner.producer));
         match warp.state {
             State::Pending(Stall::LongScoreboard | Stall::ShortScoreboard) => self.plan(work, n, now),
             State::Draining if warp.loads == 0 => self.leave(work, n, at.max(now)),

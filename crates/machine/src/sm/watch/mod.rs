@@ -175,9 +175,8 @@ impl Watch for TraceCell {
 
     #[inline(always)]
     fn issue(&mut self, slot: u16, pc: u32, _: u32, timing: &Timing, now: u64) {
-        self.happens(pc, timing.kind, now);
         if self.is_due(slot, now + 1) {
-            self.sample_alone(slot, pc, 1 << Stall::Selected as u32, now, now + 1);
+            self.sample_issue(slot, pc, timing, Waited::default(), now);
         }
     }
 
@@ -191,9 +190,8 @@ impl Watch for TraceCell {
         waited: Waited,
         now: u64,
     ) {
-        self.happens(warp.pc, timing.kind, now);
         if self.is_due(slot, now + 1) {
-            self.sample_issue(slot, warp.pc, timing.class, waited, now);
+            self.sample_issue(slot, warp.pc, timing, waited, now);
         }
     }
 
