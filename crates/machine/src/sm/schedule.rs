@@ -182,7 +182,6 @@ impl Sm {
             }
             sub.plan_after(timing.class, eligible, now);
         }
-        supply.watch.issued(issued);
         self.counters.eligible_cycles += issued;
         self.counters.eligible_warps += seen;
         self.counters.issue_cycles += issued;

@@ -264,7 +264,6 @@ impl Sm {
             }
             self.keys[s] = key(sub.next, s);
         };
-        supply.watch.issued(issued);
         supply.counters.eligible_cycles += issued;
         supply.counters.eligible_warps += seen;
         supply.counters.issue_cycles += issued;

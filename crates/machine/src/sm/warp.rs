@@ -81,13 +81,13 @@ pub struct WarpSlot {
     pub class: Class,
     pub state: State,
     pub bit: Bit,
+    pub sub_core: u8,
     /// Instructions from `pc` on that have been executed already.
     pub ahead: u8,
-    /// Whom it is counted with: the number of the host's launch that it belongs to.
-    pub group: u16,
     /// Number of the slot's warp, so that late answers to an earlier one are known.
     pub generation: u16,
-    pub sub_core: u8,
+    /// Whom it is counted with: the number of the host's launch that it belongs to.
+    pub group: u16,
     /// Its local memory is in global memory since it was suspended.
     pub is_remapped: bool,
     /// Loads and atomics under way, and stores that are not acknowledged.
@@ -103,7 +103,7 @@ pub struct WarpSlot {
     pub places: Vec<Place>,
 }
 
-const _: () = assert!(std::mem::offset_of!(WarpSlot, generation) <= 64 && size_of::<WarpSlot>() == 128);
+const _: () = assert!(std::mem::offset_of!(WarpSlot, ahead) < 64 && size_of::<WarpSlot>() == 128);
 
 /// A place of the scoreboard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

@@ -22,15 +22,15 @@ use crate::stall::Stall;
 use fifo::Fifo;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use table::{Cell, ROWS, Table};
+use table::{Cell, ROWS, Row, Table};
 use trace::record::{Form, INSTRUCTION_BYTES, Record};
 
 /// Bytes that the load-store units store at once.
 const LINE: u64 = 128;
 /// Most warp slots of an SM.
 const SLOTS: usize = 64;
-/// Intervals and events that are kept before they are worked on.
-const MANY: usize = 1 << 14;
+/// Cycles whose intervals and events are kept before they are worked on, where moments are made by events.
+const EVENT_CYCLES: u64 = 1 << 10;
 
 /// A warp in a state, for moments that are not known yet.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -78,8 +78,6 @@ pub struct TraceCell {
     due: [u64; SLOTS],
     slots: Vec<Slot>,
     table: Table,
-    /// When the SM has come here, rows of the table may be over.
-    flush_at: u64,
     /// One warp in turn: the slot of each scheduler that had the last one.
     turns: Vec<usize>,
     /// By events: how many are missing until the next moment, moments, the number of the first of them, and what warps
@@ -139,7 +137,6 @@ impl TraceCell {
             due: [if wants_events { 0 } else { u64::MAX }; SLOTS],
             slots: vec![Slot { next: u64::MAX, number: 0, cta: 0, is_wanted: false }; slots],
             table: Table::new(slots),
-            flush_at: if by_cycles { base.saturating_add(ROWS / 4 * settings.period) } else { u64::MAX },
             turns: (0..schedulers.max(1)).collect(),
             missing_events: settings.period + settings.phase,
             moments: Vec::new(),
@@ -435,7 +432,14 @@ impl TraceCell {
         let mut counted = 0;
         let mut table = std::mem::take(&mut self.table);
         let mut chosen = Vec::new();
-        while let Some(number) = table.next(end) {
+        let is_plain = !self.settings.in_turn
+            && self.settings.drain != Drain::LoadStore
+            && self.settings.form == Form::default()
+            && self.fifo.is_fast();
+        table.take(end, |number, row| {
+            if is_plain {
+                return self.send_plain(&row);
+            }
             let cycle = match self.settings.event {
                 Some(_) => self.moments[(number - self.first_moment) as usize],
                 None => self.base + number * self.period,
@@ -445,16 +449,13 @@ impl TraceCell {
                 *counter = counter.wrapping_add(c.count);
                 counted += 1;
             }
-            let row = table.row(number);
             if self.settings.in_turn {
-                self.choose(row, &mut chosen);
+                self.choose(row.iter(), &mut chosen);
                 (1..).zip(&chosen).for_each(|(k, &(slot, cell))| self.send(slot, cell, cycle, k));
             } else {
-                (1..).zip(row).for_each(|(k, (slot, cell))| self.send(slot, cell, cycle, k));
+                (1..).zip(row.iter()).for_each(|(k, (slot, cell))| self.send(slot, cell, cycle, k));
             }
-            table.pass();
-        }
-        table.come_near();
+        });
         self.table = table;
         self.counted.drain(..counted);
         if self.settings.event.is_some() {
@@ -482,8 +483,25 @@ impl TraceCell {
         }
     }
 
+    /// Records of a moment that nothing but their reasons are told of, through a FIFO that never fills.
+    fn send_plain(&mut self, row: &Row<'_>) {
+        let room = (self.settings.buffer_bytes.saturating_sub(self.bytes.len() as u64) / 8) as usize;
+        let (sm, encoding) = (self.sm, Form::default().encoding);
+        let record = |(_, cell): (u16, Cell)| {
+            let pc = cell.pc * INSTRUCTION_BYTES;
+            Record { pc, stalls: cell.stalls, sm, ..Record::default() }.eight_bytes(encoding)
+        };
+        let before = self.bytes.len();
+        self.bytes.reserve(8 * SLOTS);
+        row.iter().take(room).map(record).for_each(|bytes| self.bytes.extend_from_slice(&bytes));
+        let sent = ((self.bytes.len() - before) / 8) as u64;
+        self.records += sent;
+        if sent == room as u64 {
+            self.lost += row.iter().count() as u64 - sent;
+        }
+    }
+
     /// A record on its way to memory: the so many-th of its moment.
-    #[inline(always)]
     fn send(&mut self, slot: u16, cell: Cell, cycle: u64, number: u64) {
         let is_kept = match self.settings.drain {
             Drain::LoadStore => self.kept.get(&cycle).is_none_or(|&kept| number <= kept),
@@ -527,13 +545,18 @@ impl TraceCell {
         self.first_moment + now as u64
     }
 
-    /// Whether so much has come together that [`TraceCell::flush`] is due: the SM has come to a cycle.
-    pub fn is_full(&mut self, now: u64) -> bool {
-        if now >= self.flush_at {
-            self.flush_at = now.saturating_add(ROWS / 4 * self.period);
-            return true;
-        }
-        self.intervals.len() + self.counted.len() > MANY
+    /// When the next [`TraceCell::flush`] is due after one at a cycle.
+    pub fn next_flush(&self, now: u64) -> u64 {
+        let cycles = match self.settings.event {
+            None => ROWS / 4 * self.period,
+            Some(_) => EVENT_CYCLES,
+        };
+        now.saturating_add(cycles)
+    }
+
+    /// When the first one is.
+    pub fn flush_at(&self) -> u64 {
+        self.next_flush(self.base)
     }
 
     /// Whether a cell that was read from a file is one of an SM with so many slots.

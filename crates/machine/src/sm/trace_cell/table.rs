@@ -1,6 +1,7 @@
 //! Samples before they are records: a table with a row a moment and a column a warp slot, and runs of moments that are too
 //! far ahead for it.
 
+use crate::stall::STALLS;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -13,6 +14,34 @@ pub struct Cell {
     pub pc: u32,
     pub stalls: u32,
     pub cta: u16,
+}
+
+/// Bits of the reasons in a packed cell, and of the CTA slot: an SM has fewer of those than bits of warp slots.
+const STALL_BITS: u32 = 22;
+const CTA_BITS: u32 = 10;
+
+const _: () = assert!(STALLS as u32 <= STALL_BITS);
+
+/// A cell in one word, which is zero where no warp is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+struct Packed(u64);
+
+impl Packed {
+    #[inline(always)]
+    fn new(cell: Cell) -> Packed {
+        let cta = u32::from(cell.cta) & ((1 << CTA_BITS) - 1);
+        Packed(u64::from(cell.pc) << 32 | u64::from(cta << STALL_BITS | cell.stalls))
+    }
+
+    #[inline(always)]
+    fn cell(self) -> Cell {
+        let low = self.0 as u32;
+        Cell {
+            pc: (self.0 >> 32) as u32,
+            stalls: low & ((1 << STALL_BITS) - 1),
+            cta: (low >> STALL_BITS) as u16,
+        }
+    }
 }
 
 /// A warp in one state at moments of its slot that follow each other.
@@ -31,7 +60,7 @@ pub struct Table {
     /// The number of the first row, before which nothing comes any more; row `n` is at `n % ROWS`.
     first: u64,
     #[serde(with = "sparse")]
-    cells: Vec<Cell>,
+    cells: Vec<Packed>,
     /// Cells with a warp.
     filled: u64,
     /// For each slot what lies behind the last row, in the order of time, and how many runs these are.
@@ -41,7 +70,7 @@ pub struct Table {
 
 impl Table {
     pub fn new(slots: usize) -> Table {
-        let cells = vec![Cell::default(); slots * ROWS as usize];
+        let cells = vec![Packed::default(); slots * ROWS as usize];
         Table { slots, first: 0, cells, filled: 0, later: vec![VecDeque::new(); slots], later_runs: 0 }
     }
 
@@ -49,7 +78,7 @@ impl Table {
     #[inline(always)]
     pub fn put(&mut self, slot: u16, first: u64, count: u64, cell: Cell) {
         if count == 1 && first.wrapping_sub(self.first) < ROWS {
-            self.cells[(first % ROWS) as usize * self.slots + usize::from(slot)] = cell;
+            self.cells[(first % ROWS) as usize * self.slots + usize::from(slot)] = Packed::new(cell);
             self.filled += 1;
         } else {
             self.put_run(slot.into(), Run { first, count, cell });
@@ -69,50 +98,43 @@ impl Table {
         let (from, end) = (run.first.max(self.first), run.first + run.count);
         let near = end.min(self.first.saturating_add(ROWS));
         for number in from..near {
-            self.cells[(number % ROWS) as usize * self.slots + slot] = run.cell;
+            self.cells[(number % ROWS) as usize * self.slots + slot] = Packed::new(run.cell);
         }
         self.filled += near.saturating_sub(from);
         let rest = from.max(near);
         (rest < end).then(|| Run { first: rest, count: end - rest, cell: run.cell })
     }
 
-    /// The next row before number `end` that has a warp in it. What is in front of it is over.
-    pub fn next(&mut self, end: u64) -> Option<u64> {
-        if self.filled == 0 {
-            // On to what lies behind the rows.
-            let firsts = self.later.iter().filter_map(|runs| Some(runs.front()?.first));
-            let first = firsts.min().unwrap_or(end).min(end);
-            self.first = self.first.max(first);
-            self.come_near();
-        }
-        while self.first < end && self.filled > 0 {
-            if self.row(self.first).next().is_some() {
-                return Some(self.first);
+    /// Takes out all rows before number `end`, which are over, and hands on those with warps.
+    pub fn take(&mut self, end: u64, mut hand: impl FnMut(u64, Row<'_>)) {
+        loop {
+            if self.filled == 0 {
+                // On to what lies behind the rows.
+                let firsts = self.later.iter().filter_map(|runs| Some(runs.front()?.first));
+                let first = firsts.min().unwrap_or(end).min(end);
+                self.first = self.first.max(first);
             }
-            self.first += 1;
+            self.come_near();
+            if self.first >= end || self.filled == 0 {
+                return;
+            }
+            let rows = end.min(self.first.saturating_add(ROWS));
+            while self.first < rows && self.filled > 0 {
+                let from = (self.first % ROWS) as usize * self.slots;
+                let row = &mut self.cells[from..from + self.slots];
+                let filled = row.iter().filter(|cell| cell.0 != 0).count() as u64;
+                if filled > 0 {
+                    hand(self.first, Row(row));
+                    row.fill(Packed::default());
+                    self.filled -= filled;
+                }
+                self.first += 1;
+            }
         }
-        None
-    }
-
-    /// The slots that have a warp at a moment, ascending.
-    #[inline(always)]
-    pub fn row(&self, number: u64) -> impl Iterator<Item = (u16, Cell)> {
-        let from = (number % ROWS) as usize * self.slots;
-        let row = (0..).zip(&self.cells[from..from + self.slots]);
-        row.filter(|(_, cell)| cell.stalls != 0).map(|(slot, cell)| (slot, *cell))
-    }
-
-    /// The first row has gone on.
-    pub fn pass(&mut self) {
-        let from = (self.first % ROWS) as usize * self.slots;
-        let row = &mut self.cells[from..from + self.slots];
-        self.filled -= row.iter().filter(|cell| cell.stalls != 0).count() as u64;
-        row.fill(Cell::default());
-        self.first += 1;
     }
 
     /// Runs that there are rows for by now take their places.
-    pub fn come_near(&mut self) {
+    fn come_near(&mut self) {
         if self.later_runs == 0 {
             return;
         }
@@ -132,7 +154,7 @@ impl Table {
 
     /// Whether a table that was read from a file is one of so many slots.
     pub fn is_sound(&self, slots: usize) -> bool {
-        let filled = self.cells.iter().filter(|cell| cell.stalls != 0).count() as u64;
+        let filled = self.cells.iter().filter(|cell| cell.0 != 0).count() as u64;
         let later = self.later.iter().flatten();
         (self.slots, self.later.len(), self.cells.len()) == (slots, slots, slots * ROWS as usize)
             && self.filled == filled
@@ -141,26 +163,37 @@ impl Table {
     }
 }
 
+/// A row with warps.
+pub struct Row<'t>(&'t [Packed]);
+
+impl Row<'_> {
+    /// The slots that have a warp, ascending.
+    #[inline(always)]
+    pub fn iter(&self) -> impl Iterator<Item = (u16, Cell)> {
+        (0..).zip(self.0).filter(|(_, cell)| cell.0 != 0).map(|(slot, cell)| (slot, cell.cell()))
+    }
+}
+
 /// How cells are saved: their number, and those that have a warp.
 mod sparse {
-    use super::Cell;
+    use super::Packed;
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     /// No SM of any size has more.
     const MOST: usize = 1 << 20;
 
-    pub fn serialize<S: Serializer>(all: &[Cell], to: S) -> Result<S::Ok, S::Error> {
-        let used: Vec<(usize, &Cell)> = all.iter().enumerate().filter(|(_, c)| c.stalls != 0).collect();
+    pub fn serialize<S: Serializer>(all: &[Packed], to: S) -> Result<S::Ok, S::Error> {
+        let used: Vec<(usize, &Packed)> = all.iter().enumerate().filter(|(_, c)| c.0 != 0).collect();
         (all.len(), used).serialize(to)
     }
 
-    pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Vec<Cell>, D::Error> {
-        let (len, used): (usize, Vec<(usize, Cell)>) = Deserialize::deserialize(from)?;
+    pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Vec<Packed>, D::Error> {
+        let (len, used): (usize, Vec<(usize, Packed)>) = Deserialize::deserialize(from)?;
         if len > MOST {
             return Err(D::Error::custom("more cells than there are"));
         }
-        let mut all = vec![Cell::default(); len];
+        let mut all = vec![Packed::default(); len];
         for (n, cell) in used {
             *all.get_mut(n).ok_or_else(|| D::Error::custom("a cell behind the last"))? = cell;
         }
@@ -176,14 +209,12 @@ mod tests {
         Cell { pc, stalls: 1, cta: 0 }
     }
 
-    /// Takes all rows before number `end` out of a table.
+    /// All rows before number `end`.
     fn take(table: &mut Table, end: u64) -> Vec<(u64, Vec<(u16, u32)>)> {
         let mut found = Vec::new();
-        while let Some(number) = table.next(end) {
-            found.push((number, table.row(number).map(|(slot, cell)| (slot, cell.pc)).collect()));
-            table.pass();
-        }
-        table.come_near();
+        table.take(end, |number, row| {
+            found.push((number, row.iter().map(|(slot, cell)| (slot, cell.pc)).collect()));
+        });
         found
     }
 
