@@ -50,7 +50,7 @@ fn causes_are_counted_wherever_they_are() {
     for (times, causes) in [(1, &causes), (2, &all)] {
         let list = causes.list();
         assert_eq!(list.len(), 10);
-        assert_eq!((list[0].cause, list[0].cycles, list[0].count), (7, times * 9 << 30, 3 * times));
+        assert_eq!((list[0].cause, list[0].cycles, list[0].count), (7, (9 * times) << 30, 3 * times));
         for (n, c) in (1..=9).rev().zip(&list[1..]) {
             assert_eq!((c.pc, u64::from(c.cause), c.cycles, c.count), (1, n - 1, 3 * n * times, n * times));
         }
