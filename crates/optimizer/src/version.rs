@@ -15,6 +15,8 @@ pub enum Kind {
     Branch { place: u32, taken: bool },
     /// What the store writes, the load does not read.
     Apart { store: u32, load: u32 },
+    /// The guard of this instruction, and of others behind it, holds in no lane.
+    Off { place: u32 },
 }
 
 impl fmt::Display for Kind {
@@ -26,6 +28,7 @@ impl fmt::Display for Kind {
             Kind::Branch { place, taken: true } => write!(f, "all lanes jump at {place:#x}"),
             Kind::Branch { place, taken: false } => write!(f, "no lane jumps at {place:#x}"),
             Kind::Apart { store, load } => write!(f, "{load:#x} reads nothing that {store:#x} wrote"),
+            Kind::Off { place } => write!(f, "no lane runs {place:#x}"),
         }
     }
 }
@@ -37,6 +40,29 @@ pub struct Assumption {
     /// Index in [`Version::code`] of the branch that leaves for the original code when it does not hold. One branch may stand for
     /// several assumptions.
     pub check: u32,
+}
+
+/// What was done to the code besides its order, for people.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Done {
+    /// Both ways of the branch became guarded code.
+    Converted { place: u32 },
+    /// So many guarded instructions from here on are gone around.
+    Skipped { place: u32, instructions: u32 },
+}
+
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Done::Converted { place } => write!(f, "both ways of the branch at {place:#x} are guarded code"),
+            Done::Skipped { place, instructions } => {
+                write!(
+                    f,
+                    "{instructions} instructions from {place:#x} on, which no lane runs, are gone around"
+                )
+            }
+        }
+    }
 }
 
 /// What a version is made from.
@@ -110,6 +136,7 @@ pub struct Version {
     /// Registers a thread needs.
     pub registers: u32,
     pub assumptions: Vec<Assumption>,
+    pub done: Vec<Done>,
     /// Cycles that an execution of the block by one warp is thought to be shorter.
     pub gain: u64,
     /// What making it took, in instructions looked at.

@@ -6,7 +6,7 @@ mod common;
 use common::{Job, assemble, blocks_of, patch, profile, run, versions};
 use isa::image::Image;
 use isa::text;
-use optimizer::{Kind, Limits};
+use optimizer::{Done, Kind, Limits};
 use simt::{Memory, Program, Shape};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -105,10 +105,11 @@ impl Writer {
 
     fn body(&mut self, length: u32) {
         for _ in 0..length {
-            match self.dice.roll(if self.depth < 3 { 12 } else { 9 }) {
+            match self.dice.roll(if self.depth < 3 { 13 } else { 9 }) {
                 9 => self.branch(),
                 10 => self.turns(),
                 11 => self.repeated(),
+                12 => self.seldom(),
                 _ => self.simple(),
             }
         }
@@ -123,6 +124,26 @@ impl Writer {
             self.put(format!("IADD3 {a}, PT, {a}, {d}, RZ, PT"));
             let base = if hits && k == 2 { "R18" } else { "R16" };
             self.put(format!("STG.E [{base}.64+{:#x}], {a}", 4 * k));
+        }
+    }
+
+    /// Instructions under one guard that seldom holds, with others between them, one of which may change the guard.
+    fn seldom(&mut self) {
+        let p = self.dice.roll(4);
+        match self.dice.roll(3) {
+            0 => self.put(format!("ISETP.EQ.S32.AND P{p}, PT, R23, 0x{:x}, PT, PT", self.labels % 8)),
+            _ => self.put(format!("ISETP.LT.S32.AND P{p}, PT, R0, 0x0, PT, PT")),
+        }
+        for _ in 0..6 {
+            let (d, a, c) = (self.reg(), self.reg(), self.reg());
+            let at = 4 * self.dice.roll(4);
+            match self.dice.roll(8) {
+                0 => self.simple(),
+                1 => self.put(format!("@P{p} LDS {d}, [R2+{at:#x}]")),
+                2 => self.put(format!("@P{p} STS [R2+{at:#x}], {a}")),
+                3 => self.put(format!("@P{p} ISETP.LT.S32.AND P{p}, PT, {a}, {c}, PT, PT")),
+                _ => self.put(format!("@P{p} IMAD {d}, {a}, {c}, {d}")),
+            }
         }
     }
 
@@ -254,6 +275,9 @@ struct Tally {
     equal: usize,
     branches: usize,
     apart: usize,
+    off: usize,
+    converted: usize,
+    skipped: usize,
 }
 
 /// Runs a seed before and after.
@@ -311,6 +335,13 @@ fn check(seed: u64, tally: &mut Tally) {
             Kind::Equal(..) => tally.equal += 1,
             Kind::Branch { .. } => tally.branches += 1,
             Kind::Apart { .. } => tally.apart += 1,
+            Kind::Off { .. } => tally.off += 1,
+        }
+    }
+    for d in versions.iter().flat_map(|v| &v.done) {
+        match d {
+            Done::Converted { .. } => tally.converted += 1,
+            Done::Skipped { .. } => tally.skipped += 1,
         }
     }
 }
@@ -320,6 +351,8 @@ fn versions_leave_the_same_memory_and_registers() {
     let mut tally = Tally::default();
     (1..=SEEDS).for_each(|seed| check(seed, &mut tally));
     assert!(tally.versions as u64 > SEEDS / 2, "only {} versions were made", tally.versions);
-    let kinds = [tally.equal, tally.branches, tally.apart];
+    let kinds = [tally.equal, tally.branches, tally.apart, tally.off];
     assert!(kinds.iter().all(|&n| n > 3), "assumptions of each kind: {kinds:?}");
+    let done = [tally.converted, tally.skipped];
+    assert!(done.iter().all(|&n| n > 3), "what was done: {done:?}");
 }

@@ -16,6 +16,7 @@ pub fn copy(blocks: &Blocks, block: u32) -> Option<Version> {
         entry: 0,
         registers: blocks.registers,
         assumptions: Vec::new(),
+        done: Vec::new(),
         gain: 0,
         work: b.places.len() as u64,
         level: 1,
