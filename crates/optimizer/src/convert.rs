@@ -93,7 +93,8 @@ pub fn hammock(blocks: &Blocks, block: &Block, place: u32) -> Option<Hammock> {
     Some(Hammock { stay, jump, meet, overwrites })
 }
 
-fn issue(blocks: &Blocks, places: &[u32]) -> u64 {
+/// Cycles in which instructions issue.
+pub fn issue(blocks: &Blocks, places: &[u32]) -> u64 {
     let insts = places.iter().filter_map(|&p| blocks.inst(p));
     insts.map(|i| u64::from(order::pipe(i.op).1)).sum()
 }

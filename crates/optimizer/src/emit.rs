@@ -139,11 +139,11 @@ impl Writer<'_> {
     }
 
     /// Notes what is to be recorded at the next instruction.
-    fn watch(&mut self, place: u32, parted: bool) {
+    fn watch(&mut self, place: u32, no_guard: bool) {
         let at = self.code.len() as u32;
         let found = self.watches.get(&place).cloned().unwrap_or_default();
-        // Guards of lanes that have parted are those of some of them only.
-        let found = found.into_iter().filter(|s| !(parted && s.watch == Watch::Branch));
+        // Guards of lanes that have parted are those of some of them only, and others are gone.
+        let found = found.into_iter().filter(|s| !(no_guard && s.watch == Watch::Branch));
         self.sites.extend(found.map(|s| (at, s)));
     }
 
@@ -176,7 +176,11 @@ impl Writer<'_> {
                     self.put(inst, node.place);
                 }
                 _ => {
-                    self.watch(node.place, node.within.is_some());
+                    // What only optimized code has tells nothing of the original's instruction.
+                    let is_it = self.blocks.inst(node.place).is_some_and(|i| i.op == node.inst.op);
+                    if is_it && !node.is_check {
+                        self.watch(node.place, node.within.is_some() || node.inst.guard == PredUse::TRUE);
+                    }
                     // Atomics are done by others, who tell nothing of guards.
                     if let (Some(place), Some((number, taken))) = (node.within, node.parted)
                         && !node.inst.op.row().fields.contains(&Field::AtomType)

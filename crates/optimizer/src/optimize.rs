@@ -203,10 +203,17 @@ fn as_it_stands(
     (order::cycles(graph, &d, &source) + overhead(blocks, trace, limits)).saturating_add_signed(parted)
 }
 
-/// Cycles that the original takes more, or fewer, than the same as guarded code, where lanes part.
+/// Cycles that the original takes more, or fewer, than the same as guarded code where lanes part, and for what no lane runs.
 fn parted(blocks: &Blocks, block: &Block, profile: &Profile, trace: &Trace, limits: &Limits) -> i32 {
     let mut sum = 0i64;
     for step in &trace.steps {
+        // Instructions that no lane runs are issued all the same.
+        if let trace::Step::Exit(e) = *step
+            && e.is_off
+            && let Some(places) = convert::guarded(blocks, block, e.place)
+        {
+            sum += convert::issue(blocks, &places) as i64;
+        }
         if let trace::Step::Part { place, .. } = *step
             && let Some(h) = convert::hammock(blocks, block, place)
             && let Some(b) = profile.branches.get(&place)

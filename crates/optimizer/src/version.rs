@@ -43,7 +43,7 @@ pub struct Assumption {
 }
 
 /// What was done to the code besides its order, for people.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Done {
     /// Both ways of the branch became guarded code.
     Converted { place: u32 },

@@ -183,8 +183,7 @@ impl Unit {
         }
         let own = &self.blocks[block];
         let is_tried = own.new.count() >= u64::from(known.spec.trial_executions) && own.old.is_known();
-        let limit = own.old.cycles() * (100 + u64::from(known.spec.slower_percent)) / 100;
-        (is_tried && own.new.cycles() > limit).then_some(Happened::Slower)
+        (is_tried && own.new.is_above(&own.old, known.spec.slower_percent.into())).then_some(Happened::Slower)
     }
 }
 
