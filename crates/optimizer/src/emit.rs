@@ -18,6 +18,7 @@ pub struct Ready<'a> {
     pub graph: Graph,
     pub order: Vec<usize>,
     pub assignment: Assignment,
+    pub done: Vec<Done>,
 }
 
 /// Where a jump goes.
@@ -150,7 +151,7 @@ impl Writer<'_> {
     fn trace(&mut self, r: &Ready, next: Option<u32>) {
         let end = r.graph.nodes.len() - 1;
         let mut told = BTreeSet::new();
-        self.done.extend(&r.trace.done);
+        self.done.extend(r.trace.done.iter().chain(&r.done));
         for &n in r.order.iter().filter(|&&n| n != end) {
             let node = &r.graph.nodes[n];
             let inst = rewrite(&r.graph, node, &r.assignment);

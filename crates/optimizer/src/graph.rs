@@ -73,6 +73,8 @@ pub struct Node {
     pub parted: Option<(u32, bool)>,
     /// Units that get known words there.
     pub constants: Vec<(usize, u32)>,
+    /// It stands for several loads of the original: who leaves before it may come to some of them only.
+    pub is_wide: bool,
     /// Part of a check: what it proves is not to be taken for known in it.
     pub is_check: bool,
     /// Removed: makes nothing, needs nothing.
@@ -96,6 +98,7 @@ impl Node {
             within: None,
             parted: None,
             constants: Vec::new(),
+            is_wide: false,
             is_check: false,
             is_dead: false,
         }

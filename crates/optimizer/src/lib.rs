@@ -18,6 +18,7 @@
 //! | `graph` | a trace in values instead of registers |
 //! | `specialise`, `fold`, `evaluate` | values that turn out known, and what follows from them |
 //! | `apart`, `memory` | loads that need not be repeated; what may change places |
+//! | `widen` | loads of neighbouring words that become one |
 //! | `simplify`, `gather` | what is computed twice or for nobody; ways out that can be taken at once |
 //! | `order`, `assign`, `emit`, `reuse` | the order of instructions, registers, code, operands that are kept |
 //! | `explain` | all that as text |
@@ -53,6 +54,7 @@ mod stable;
 mod trace;
 pub mod version;
 mod whole;
+mod widen;
 
 pub use blocks::{Block, Blocks, translate};
 pub use explain::explain;

@@ -12,7 +12,7 @@ use crate::stable::Stable;
 use crate::trace::{self, Trace};
 use crate::version::{Done, Kind, Limits, Source, Version};
 use crate::whole;
-use crate::{apart, convert, fold, gather, simplify, specialise};
+use crate::{apart, convert, fold, gather, simplify, specialise, widen};
 use std::collections::BTreeSet;
 
 /// Registers held back from the scheduler, from one try to the next: pairs and quads leave gaps.
@@ -137,6 +137,7 @@ impl Context<'_> {
         let pairs = apart::assume(&mut graph, profile, &self.spoilt, &live_at);
         simplify::number(&mut graph, &|store, load| pairs.contains(&(store, load)));
         simplify::add_up(&mut graph);
+        let done = widen::widen(&mut graph, blocks.registers, profile, &self.spoilt, &live_at);
         gather::gather(&mut graph, &live_at(trace.head));
         simplify::sweep(&mut graph);
         fold::settle(&mut graph);
@@ -163,7 +164,7 @@ impl Context<'_> {
         }
         consider(source, &graph);
         let (after, order, assignment) = best?;
-        Some((Ready { trace, graph, order, assignment }, Cost { before, after }))
+        Some((Ready { trace, graph, order, assignment, done }, Cost { before, after }))
     }
 }
 

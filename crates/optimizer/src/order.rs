@@ -221,7 +221,7 @@ impl Dependences {
                 }
             })
         });
-        same && memory::is_certain(blocks, to, node.place)
+        same && !node.is_wide && memory::is_certain(blocks, to, node.place)
     }
 }
 

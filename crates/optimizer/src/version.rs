@@ -17,6 +17,8 @@ pub enum Kind {
     Apart { store: u32, load: u32 },
     /// The guard of this instruction, and of others behind it, holds in no lane.
     Off { place: u32 },
+    /// What the load at this place reads lies at a multiple of so many bytes.
+    Aligned { load: u32, bytes: u32 },
 }
 
 impl fmt::Display for Kind {
@@ -29,6 +31,7 @@ impl fmt::Display for Kind {
             Kind::Branch { place, taken: false } => write!(f, "no lane jumps at {place:#x}"),
             Kind::Apart { store, load } => write!(f, "{load:#x} reads nothing that {store:#x} wrote"),
             Kind::Off { place } => write!(f, "no lane runs {place:#x}"),
+            Kind::Aligned { load, bytes } => write!(f, "{load:#x} loads from a multiple of {bytes}"),
         }
     }
 }
@@ -49,6 +52,8 @@ pub enum Done {
     Converted { place: u32 },
     /// So many guarded instructions from here on are gone around.
     Skipped { place: u32, instructions: u32 },
+    /// So many loads of neighbouring words, the first of them here, are one.
+    Widened { place: u32, loads: u32 },
 }
 
 impl fmt::Display for Done {
@@ -60,6 +65,9 @@ impl fmt::Display for Done {
                     f,
                     "{instructions} instructions from {place:#x} on, which no lane runs, are gone around"
                 )
+            }
+            Done::Widened { place, loads } => {
+                write!(f, "{loads} loads of words in a row, from that at {place:#x} on, are one")
             }
         }
     }

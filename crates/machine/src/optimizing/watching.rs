@@ -180,6 +180,10 @@ impl Known {
                 let (executions, against) = profile.against(place, taken);
                 rare(against, executions)
             }
+            Kind::Aligned { load, bytes } => {
+                let seen = profile.accesses.get(&load).map_or(0, |a| a.alignment);
+                seen == 0 || seen >= u64::from(bytes)
+            }
             Kind::Off { place } => {
                 let (executions, against) = profile.against(place, false);
                 rare(against, executions)
