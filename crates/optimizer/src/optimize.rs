@@ -55,6 +55,13 @@ pub fn optimize(
     let mut evaluator = Evaluator::new()?;
     let fits = |v: &Version| v.code.len() * 16 <= limits.code_bytes as usize;
     let mut version = TURNS.iter().find_map(|&turns| context.better(turns, &mut evaluator).filter(fits))?;
+    // Made again, a version has to promise more than the last one did, unless what that assumed failed.
+    if let Source::Last(last) = source
+        && context.spoilt.is_empty()
+        && version.gain <= last.gain
+    {
+        return None;
+    }
     version.level = match source {
         Source::Original => 1,
         Source::Last(v) => v.level + 1,

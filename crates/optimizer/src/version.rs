@@ -36,6 +36,39 @@ impl fmt::Display for Kind {
     }
 }
 
+impl Kind {
+    /// What many of one sort say together: before their number, and behind it.
+    fn words(&self) -> (&'static str, &'static str) {
+        match self {
+            Kind::Equal(Where::Register(_), _) => ("", " registers hold what they were seen to hold"),
+            Kind::Equal(Where::Constant(..), _) => ("", " constants are what they were seen to be"),
+            Kind::Equal(Where::Loaded(_), _) => ("", " loads give what they were seen to give"),
+            Kind::Branch { taken: true, .. } => ("all lanes jump at ", " branches"),
+            Kind::Branch { taken: false, .. } => ("no lane jumps at ", " branches"),
+            Kind::Apart { .. } => ("", " pairs of a store and a load are apart"),
+            Kind::Off { .. } => ("no lane runs what ", " guards keep out"),
+            Kind::Aligned { .. } => ("", " loads are aligned"),
+        }
+    }
+
+    /// Assumptions in short: those of one sort are counted.
+    pub fn grouped(kinds: impl IntoIterator<Item = Kind>) -> Vec<String> {
+        let kinds: std::collections::BTreeSet<Kind> = kinds.into_iter().collect();
+        let mut groups: Vec<(Kind, usize)> = Vec::new();
+        for k in kinds {
+            match groups.iter_mut().find(|g| g.0.words() == k.words()) {
+                Some(g) => g.1 += 1,
+                None => groups.push((k, 1)),
+            }
+        }
+        let text = |(kind, count): (Kind, usize)| match kind.words() {
+            _ if count == 1 => kind.to_string(),
+            (before, behind) => format!("{before}{count}{behind}"),
+        };
+        groups.into_iter().map(text).collect()
+    }
+}
+
 /// An assumption and where it is checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Assumption {
@@ -166,5 +199,21 @@ impl Version {
             }
         }
         code
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assumptions_of_one_sort_are_counted() {
+        let loaded = |place| Kind::Equal(Where::Loaded(place), 7);
+        let branch = |place, taken| Kind::Branch { place, taken };
+        let list = [loaded(3), branch(8, false), loaded(4), loaded(3), branch(9, true), loaded(5)];
+        assert_eq!(
+            Kind::grouped(list),
+            ["3 loads give what they were seen to give", "no lane jumps at 0x8", "all lanes jump at 0x9"]
+        );
     }
 }

@@ -189,6 +189,7 @@ pub struct VersionReport {
     pub instructions: u32,
     /// Places of the original that its instructions come from.
     pub origin: Vec<u32>,
+    /// In short: those of one sort are counted.
     pub assumptions: Vec<String>,
     pub checks: u64,
     pub failures: u64,
@@ -256,7 +257,7 @@ impl Optimized {
                 first: placed.first,
                 instructions: v.code.len() as u32,
                 origin: v.origin.clone(),
-                assumptions: v.assumptions.iter().map(|a| a.kind.to_string()).collect(),
+                assumptions: optimizer::Kind::grouped(v.assumptions.iter().map(|a| a.kind)),
                 checks: sum.checks,
                 failures: sum.failed,
                 executions,
