@@ -144,8 +144,19 @@ impl Context<'_> {
         let pairs = apart::assume(&mut graph, profile, &self.spoilt, &live_at);
         simplify::number(&mut graph, &|store, load| pairs.contains(&(store, load)));
         simplify::add_up(&mut graph);
-        let done = widen::widen(&mut graph, blocks.registers, profile, &self.spoilt, &live_at);
-        gather::gather(&mut graph, &live_at(trace.head));
+        // Wide loads wait for their check: only where that is the shorter way.
+        let mut wide = graph.clone();
+        let done = widen::widen(&mut wide, blocks.registers, profile, &self.spoilt, &live_at);
+        let narrow = self.settle(trace, graph, Vec::new());
+        let wide = (!done.is_empty()).then(|| self.settle(trace, wide, done)).flatten();
+        let best = [narrow, wide].into_iter().flatten().min_by_key(|r| r.1);
+        best.map(|(ready, after)| (ready, Cost { before, after }))
+    }
+
+    /// Removes what is not needed, finds an order and registers; with the cycles that this takes.
+    fn settle<'a>(&self, trace: &'a Trace, mut graph: Graph, done: Vec<Done>) -> Option<(Ready<'a>, u32)> {
+        let Context { blocks, limits, .. } = *self;
+        gather::gather(&mut graph, &self.live_at(trace.head));
         simplify::sweep(&mut graph);
         fold::settle(&mut graph);
         let bundles = Bundles::new(&graph);
@@ -171,7 +182,7 @@ impl Context<'_> {
         }
         consider(source, &graph);
         let (after, order, assignment) = best?;
-        Some((Ready { trace, graph, order, assignment, done }, Cost { before, after }))
+        Some((Ready { trace, graph, order, assignment, done }, after))
     }
 }
 
