@@ -19,13 +19,14 @@ use crate::sm::code::Code;
 use crate::sm::policy::{Choice, Program};
 use crate::sm::trace_cell::{RegisterError, Registers};
 use crate::sm::watch::Watcher;
-use crate::sm::{Begin, Context, Failure, Sm, Work};
+use crate::sm::{Begin, Context, Failure, Footprint, Sm, Work};
 use crate::stall::{STALLS, StallCycles};
 use crate::tasks::{Tasks, preferred_split, task_of};
 use crate::units::{Cycle, SmId};
 use crate::workers::Workers;
 use checkpoint::{Begun, Kept, Reached};
 use isa::image::Image;
+use simt::files::Files;
 use simt::{Launch, Memory, Whereabouts};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -140,6 +141,8 @@ pub struct Ppu {
     /// What tells the programs apart that ran here; each has its own place in memory.
     programs: Vec<u64>,
     trace_registers: Registers,
+    /// Register files that the last launch left, for each SM.
+    files: Vec<Files>,
     /// Versions of code that launches left for the next ones of their kernels.
     versions: Vec<KeptVersions>,
     /// The cycle of the last checkpoint.
@@ -158,6 +161,7 @@ impl Ppu {
             launches: 0,
             programs: Vec::new(),
             trace_registers: Registers::default(),
+            files: Vec::new(),
             versions: Vec::new(),
             checkpointed: Cycle(0),
             config: Arc::new(config),
@@ -285,6 +289,9 @@ impl Ppu {
                 let bank = u64::from(isa::abi::launch::PARAMS) + u64::from(function.param_bytes);
                 self.memory.preload_constants(CONSTANT_BASE, bank);
                 let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.sms.len());
+                // Files that differ from new ones in what nobody reads would show in what is saved.
+                let is_saved = options.checkpoints.is_some() || service.is_some();
+                let mut left = std::mem::take(&mut self.files).into_iter().filter(|_| !is_saved);
                 for mut sm in self.sms.drain(..) {
                     sm.record_choices(options.record_choices);
                     sm.watch_progress(options.progress, start);
@@ -296,7 +303,7 @@ impl Ppu {
                     sm.watch(observe::watcher(&sm, watching, start, settings.as_ref(), options));
                     parts.push(Part {
                         sm,
-                        work: Work::new(contexts.clone()),
+                        work: Work::with_files(contexts.clone(), left.next().unwrap_or_default()),
                         requests: Vec::new(),
                         answers: Vec::new(),
                     });
@@ -340,6 +347,7 @@ impl Ppu {
         let service = run.service.take().map(|s| s.0);
         let mut watchers = Vec::new();
         let mut replaced = Vec::new();
+        let keeps_files = service.is_none() && options.checkpoints.is_none() && options.resume.is_none();
         for mut part in run.parts {
             if options.record_choices {
                 timed.choices.push(part.sm.take_choices());
@@ -351,6 +359,9 @@ impl Ppu {
             watchers.push(part.sm.take_watcher());
             replaced.extend(part.sm.end_replacing());
             self.sms.push(part.sm);
+            if keeps_files {
+                self.files.push(part.work.into_files());
+            }
         }
         let end = outcome?;
         timed.cycles = end - start;
@@ -506,7 +517,11 @@ impl<'l, 'p> Run<'l, 'p> {
         // With no CTA on its way to an SM, SMs may run on by themselves.
         let may_run_on = self.tasks.is_none() && self.service.is_none() && self.front.next_event().is_none();
         let ahead = if may_run_on { until + AHEAD } else { until };
-        workers.each(&mut due, |_, part| {
+        let footprints: Vec<Footprint> = due.iter().map(|part| part.sm.footprint()).collect();
+        workers.each(&mut due, |n, part| {
+            if let Some(next) = footprints.get(n + 1) {
+                next.expect();
+            }
             part.sm.deliver(&mut part.answers);
             part.sm.run(&mut part.work, until, ahead);
             part.sm.send(until, &mut part.requests);
@@ -560,7 +575,6 @@ impl<'l, 'p> Run<'l, 'p> {
         for (part, _) in self.parts.iter_mut().zip(&self.is_active).filter(|(_, active)| **active) {
             part.sm.act_alone(&mut part.work, until);
             part.sm.after_exchange(&mut part.work, until);
-            part.sm.flush_trace(false);
             self.ends.append(&mut part.sm.ends);
             for (launch, linear, text) in part.sm.output.drain(..) {
                 let job = self.tasks.as_ref().map_or(0, |t| t.job_of(launch));

@@ -1,6 +1,6 @@
 //! Requests for versions: at exchange points they become code that all SMs can run, and tables of larger sets of threads are merged.
 
-use super::instrument::{copy, instrument};
+use super::instrument::{copy, instrument, thin};
 use super::report::{Event, Happened, Optimized, Tally};
 use super::spec::{Profiling, Spec, Translation};
 use super::table::{Entry, Level, Table};
@@ -447,9 +447,20 @@ impl Service {
         let base = request.base.and_then(|e| self.made.get(e.version as usize)).map(|m| &m.0);
         let source = base.map_or(Source::Original, Source::Last);
         let level = request.base.map_or(1, |e| e.level + 1);
+        let inserts = self.spec.profiling == Profiling::Instructions;
+        // Nothing is told of code without instructions that tell: it stays.
+        if inserts && base.is_some_and(|b| b.sites.is_empty()) {
+            return (None, 0);
+        }
         let version = optimizer::optimize(&self.blocks, block, &request.profile, source, &self.limits);
         let copied = || copy(&self.blocks, block).filter(|_| self.options.copies && request.base.is_none());
-        let Some(version) = version.or_else(copied) else { return (None, nothing) };
+        // Where there is nothing to do better, profiles are not needed any more.
+        let thinned = || match base {
+            _ if !inserts => None,
+            Some(b) => Some(thin(b)),
+            None => copy(&self.blocks, block).map(|b| thin(&b)),
+        };
+        let Some(version) = version.or_else(copied).or_else(thinned) else { return (None, nothing) };
         if version.registers > self.limits.registers {
             return (None, version.work);
         }
@@ -461,6 +472,7 @@ impl Service {
         let version = Version { level, ..version };
         let version = match self.spec.profiling {
             Profiling::Counters => version,
+            Profiling::Instructions if version.sites.is_empty() => version,
             Profiling::Instructions => instrument(&version, self.spec.profiling_instructions),
         };
         let own = known.get_or_insert_with(|| (*self.known).clone());
