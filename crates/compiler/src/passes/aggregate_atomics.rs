@@ -23,10 +23,7 @@ pub fn run(f: &mut Function, context: &mut Context) {
     rewrite(f, |e, b, i| {
         let op = e.func.inst(i).op;
         let Some((atom, plan)) = plan(e.func, i, &uses) else {
-            // Who waits for others may go on with more lanes than came.
-            if !op.is_pure()
-                && !matches!(op, Op::Load(_) | Op::Store(_) | Op::Red(_) | Op::Atom(_) | Op::Fence { .. })
-            {
+            if may_meet(op) {
                 lanes = None;
             }
             return Change::Keep;
@@ -45,6 +42,11 @@ pub fn run(f: &mut Function, context: &mut Context) {
     }
 }
 
+/// Who waits for others may go on with more lanes than came.
+fn may_meet(op: Op) -> bool {
+    !op.is_pure() && !matches!(op, Op::Load(_) | Op::Store(_) | Op::Red(_) | Op::Atom(_) | Op::Fence { .. })
+}
+
 /// Sums of different numbers with wanted results.
 fn scan(f: &mut Function, uses: &[u32], done: &mut Vec<(LocId, &str)>) {
     let mut k = 0;
@@ -60,9 +62,15 @@ fn scan(f: &mut Function, uses: &[u32], done: &mut Vec<(LocId, &str)>) {
         done.push((loc, "where all lanes come, one adds what they add up to"));
         let (address, data, ty) = (args[0], args[1], Type::B32);
 
+        // Who comes is known before what they add: the compare need not wait for it.
+        let came = f.block(b).insts.iter().rposition(|&i| may_meet(f.inst(i).op)).map_or(0, |n| n + 1);
+        let mut e = Editor::new(f, loc);
+        let mask = e.ins(Op::ActiveMask, &[], ty);
+        let first = e.finish();
+        f.block_mut(b).insts.splice(came..came, first);
+
         let mut e = Editor::new(f, loc);
         let all = e.iconst(ty, u64::MAX);
-        let mask = e.ins(Op::ActiveMask, &[], ty);
         let is_full = e.ins(Op::ICmp { cmp: IntCmp::Eq, signed: false }, &[mask, all], Type::P);
         let none = e.ins(Op::Undef, &[], ty);
         let apart = Guard { value: is_full, negated: true };
