@@ -110,8 +110,6 @@ fn scan(f: &mut Function, uses: &[u32], done: &mut Vec<(LocId, &str)>) {
         f.block_mut(body).term_loc = loc;
         f.values[results[0].index()].1 = ir::ValueDef::BlockParam(join, 0);
         f.block_mut(join).params.push(results[0]);
-        // The block with the scan has atomics of its own.
-        k += 1;
     }
 }
 
