@@ -22,15 +22,17 @@ use crate::stall::Stall;
 use fifo::Fifo;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use table::{Cell, ROWS, Row, Table};
+use table::{Cell, ROWS, Row, SLOTS, Table};
 use trace::record::{Form, INSTRUCTION_BYTES, Record};
 
 /// Bytes that the load-store units store at once.
 const LINE: u64 = 128;
-/// Most warp slots of an SM.
-const SLOTS: usize = 64;
 /// Cycles whose intervals and events are kept before they are worked on, where moments are made by events.
 const EVENT_CYCLES: u64 = 1 << 10;
+
+/// Bytes that there is room for at first, and how much more there is each time that it is not enough.
+const FIRST_BYTES: usize = 1 << 14;
+const GROWTH: usize = 4;
 
 /// A warp in a state, for moments that are not known yet.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -220,7 +222,6 @@ impl TraceCell {
     }
 
     /// Takes the samples of an interval that may matter; `warp` tells what else the instruction waits for.
-    #[inline(never)]
     pub fn sample(
         &mut self,
         slot: u16,
@@ -256,7 +257,7 @@ impl TraceCell {
     }
 
     /// The same for a state in which nothing else is missing.
-    #[inline(never)]
+    #[inline]
     pub fn sample_alone(&mut self, slot: u16, pc: u32, stalls: u32, from: u64, until: u64) {
         if self.wants_events {
             return self.sample(slot, pc, stalls, from, until, None);
@@ -265,7 +266,25 @@ impl TraceCell {
         self.take(slot, Cell { pc, stalls, cta }, until);
     }
 
+    /// Takes the samples of a wait, of which there is one that may matter.
+    #[inline(never)]
+    pub fn sample_wait(
+        &mut self,
+        slot: u16,
+        warp: &WarpSlot,
+        checks: &[u16],
+        reason: Stall,
+        from: u64,
+        until: u64,
+    ) {
+        match checks.is_empty() {
+            true => self.sample_alone(slot, warp.pc, 1 << reason as u32, from, until),
+            false => self.sample(slot, warp.pc, 1 << reason as u32, from, until, Some((warp, checks))),
+        }
+    }
+
     /// Takes the samples of a warp that could issue from some time on and does now, if one is due.
+    #[inline(never)]
     pub fn sample_waited(&mut self, slot: u16, pc: u32, class: Class, waited: Waited, now: u64) {
         let (all, mut from) = reasons(class, waited, now);
         for (reason, cycles) in all {
@@ -276,13 +295,10 @@ impl TraceCell {
         }
     }
 
-    /// The same, and of the cycle in which it issues.
+    /// Takes the sample of the cycle in which a warp issues.
     #[inline(never)]
-    pub fn sample_issue(&mut self, slot: u16, pc: u32, timing: &Timing, waited: Waited, now: u64) {
+    pub fn sample_issue(&mut self, slot: u16, pc: u32, timing: &Timing, now: u64) {
         self.happens(pc, timing.kind, now);
-        if self.is_due(slot, now) {
-            self.sample_waited(slot, pc, timing.class, waited, now);
-        }
         if self.is_due(slot, now + 1) {
             self.sample_alone(slot, pc, 1 << Stall::Selected as u32, now, now + 1);
         }
@@ -485,20 +501,18 @@ impl TraceCell {
 
     /// Records of a moment that nothing but their reasons are told of, through a FIFO that never fills.
     fn send_plain(&mut self, row: &Row<'_>) {
-        let room = (self.settings.buffer_bytes.saturating_sub(self.bytes.len() as u64) / 8) as usize;
-        let (sm, encoding) = (self.sm, Form::default().encoding);
-        let record = |(_, cell): (u16, Cell)| {
-            let pc = cell.pc * INSTRUCTION_BYTES;
-            Record { pc, stalls: cell.stalls, sm, ..Record::default() }.eight_bytes(encoding)
-        };
-        let before = self.bytes.len();
-        self.bytes.reserve(8 * SLOTS);
-        row.iter().take(room).map(record).for_each(|bytes| self.bytes.extend_from_slice(&bytes));
-        let sent = ((self.bytes.len() - before) / 8) as u64;
-        self.records += sent;
-        if sent == room as u64 {
-            self.lost += row.iter().count() as u64 - sent;
+        let used = self.bytes.len();
+        let room = (self.settings.buffer_bytes.saturating_sub(used as u64) / 8) as usize;
+        if self.bytes.capacity() - used < 8 * SLOTS {
+            // What is there is seldom moved.
+            self.bytes.reserve((GROWTH - 1) * used + FIRST_BYTES);
         }
+        let mut records = [[0; 8]; SLOTS];
+        let records = row.records(self.sm, &mut records);
+        let sent = records.len().min(room);
+        self.bytes.extend_from_slice(records[..sent].as_flattened());
+        self.records += sent as u64;
+        self.lost += (records.len() - sent) as u64;
     }
 
     /// A record on its way to memory: the so many-th of its moment.
