@@ -145,7 +145,7 @@ impl Shared<'_> {
         let row = warp.row();
         supply.stalls.charge(row as usize, Stall::Selected, 1);
         self.issued[timing.class as usize] += 1;
-        supply.watch.execute(row, 1, threads);
+        supply.watch.execute_one(row, threads);
         supply.watch.issue(i.n, row, sub.number, timing, now);
         supply.watch.branch(i.n, row);
         supply.watch.produces(i.n, i.context.code.places(timing).0, row);

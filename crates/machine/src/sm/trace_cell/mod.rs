@@ -63,6 +63,10 @@ struct Slot {
     is_wanted: bool,
 }
 
+fn no_records() -> Box<[[u8; 8]; SLOTS]> {
+    Box::new([[0; 8]; SLOTS])
+}
+
 /// The trace cell of an SM.
 #[derive(Serialize, Deserialize)]
 pub struct TraceCell {
@@ -78,8 +82,12 @@ pub struct TraceCell {
     /// Intervals of each slot up to later than this matter: up to its next moment, all where events do.
     #[serde(with = "simt::arrays")]
     due: [u64; SLOTS],
-    slots: Vec<Slot>,
+    #[serde(with = "simt::arrays")]
+    slots: [Slot; SLOTS],
     table: Table,
+    /// Records of a moment.
+    #[serde(skip, default = "no_records")]
+    sent: Box<[[u8; 8]; SLOTS]>,
     /// One warp in turn: the slot of each scheduler that had the last one.
     turns: Vec<usize>,
     /// By events: how many are missing until the next moment, moments, the number of the first of them, and what warps
@@ -137,8 +145,9 @@ impl TraceCell {
             base,
             window: (zero.saturating_add(settings.window.0), zero.saturating_add(settings.window.1)),
             due: [if wants_events { 0 } else { u64::MAX }; SLOTS],
-            slots: vec![Slot { next: u64::MAX, number: 0, cta: 0, is_wanted: false }; slots],
+            slots: [Slot { next: u64::MAX, number: 0, cta: 0, is_wanted: false }; SLOTS],
             table: Table::new(slots),
+            sent: no_records(),
             turns: (0..schedulers.max(1)).collect(),
             missing_events: settings.period + settings.phase,
             moments: Vec::new(),
@@ -168,31 +177,31 @@ impl TraceCell {
         let scheduler = self.scheduler(slot.into());
         self.present[scheduler] += u64::from(is_wanted);
         let (next, number) = match (is_wanted, s.event) {
-            (false, _) => (u64::MAX, self.slots[slot as usize].number),
+            (false, _) => (u64::MAX, self.slots[usize::from(slot) % SLOTS].number),
             // All intervals are wanted: a moment may turn out to lie in any.
-            (true, Some(_)) => (0, self.slots[slot as usize].number),
+            (true, Some(_)) => (0, self.slots[usize::from(slot) % SLOTS].number),
             (true, None) => {
                 let (_, number) = self.moment_after(at.max(self.window.0));
                 // The stores of the warp before may still be leaving: until then the slot is its.
-                let number = number.max(self.slots[slot as usize].number);
+                let number = number.max(self.slots[usize::from(slot) % SLOTS].number);
                 (self.base + number * self.period, number)
             }
         };
-        self.slots[slot as usize] = Slot { next, number, cta, is_wanted };
+        self.slots[usize::from(slot) % SLOTS] = Slot { next, number, cta, is_wanted };
         self.set_due(slot);
     }
 
     /// The next moment of a slot has changed.
     #[inline(always)]
     fn set_due(&mut self, slot: u16) {
-        let next = self.slots[slot as usize].next;
-        self.due[slot as usize % SLOTS] = if self.wants_events { 0 } else { next };
+        let next = self.slots[usize::from(slot) % SLOTS].next;
+        self.due[usize::from(slot) % SLOTS] = if self.wants_events { 0 } else { next };
     }
 
     /// The warp of a slot is gone.
     pub fn leave(&mut self, slot: u16) {
         let scheduler = self.scheduler(slot.into());
-        let s = &mut self.slots[slot as usize];
+        let s = &mut self.slots[usize::from(slot) % SLOTS];
         s.next = u64::MAX;
         self.present[scheduler] -= u64::from(std::mem::take(&mut s.is_wanted));
         self.set_due(slot);
@@ -212,13 +221,13 @@ impl TraceCell {
     /// Whether an interval of a warp up to a cycle may matter.
     #[inline(always)]
     pub fn is_due(&self, slot: u16, until: u64) -> bool {
-        until > self.due[slot as usize % SLOTS]
+        until > self.due[usize::from(slot) % SLOTS]
     }
 
     /// Whether it has a moment that is wanted.
     #[inline(always)]
     fn has_moment(&self, slot: u16, until: u64) -> bool {
-        until > self.slots[slot as usize].next
+        until > self.slots[usize::from(slot) % SLOTS].next
     }
 
     /// Takes the samples of an interval that may matter; `warp` tells what else the instruction waits for.
@@ -234,7 +243,7 @@ impl TraceCell {
         if !self.has_moment(slot, until) {
             return;
         }
-        let cta = self.slots[slot as usize].cta;
+        let cta = self.slots[usize::from(slot) % SLOTS].cta;
         let cell = |stalls: u32| Cell { pc, stalls, cta };
         let missing = warp.map_or([0; 2], |(warp, checks)| missing(warp, checks));
         if self.settings.event.is_some() {
@@ -243,9 +252,9 @@ impl TraceCell {
         }
         // What is missing changes in between.
         let (first, second) = (missing[0].min(missing[1]), missing[0].max(missing[1]));
-        if self.slots[slot as usize].next < second {
+        if self.slots[usize::from(slot) % SLOTS].next < second {
             for end in [first.min(until), second.min(until)] {
-                let at = self.slots[slot as usize].next;
+                let at = self.slots[usize::from(slot) % SLOTS].next;
                 if at < end {
                     self.take(slot, cell(stalls | holds(missing, at)), end);
                 }
@@ -257,13 +266,20 @@ impl TraceCell {
     }
 
     /// The same for a state in which nothing else is missing.
-    #[inline]
+    #[inline(never)]
     pub fn sample_alone(&mut self, slot: u16, pc: u32, stalls: u32, from: u64, until: u64) {
         if self.wants_events {
             return self.sample(slot, pc, stalls, from, until, None);
         }
-        let cta = self.slots[slot as usize].cta;
-        self.take(slot, Cell { pc, stalls, cta }, until);
+        let s = &mut self.slots[usize::from(slot) % SLOTS];
+        let (cell, next) = (Cell { pc, stalls, cta: s.cta }, s.next + self.period);
+        if until <= next && next < self.window.1 && self.table.put_near(slot, s.number, cell) {
+            // Mostly there is one.
+            (s.number, s.next) = (s.number + 1, next);
+            self.due[usize::from(slot) % SLOTS] = next;
+            return;
+        }
+        self.take(slot, cell, until);
     }
 
     /// Takes the samples of a wait, of which there is one that may matter.
@@ -277,7 +293,8 @@ impl TraceCell {
         from: u64,
         until: u64,
     ) {
-        match checks.is_empty() {
+        // Where all that was on its way is there, nothing else is missing.
+        match checks.is_empty() || warp.open_until <= self.slots[usize::from(slot) % SLOTS].next {
             true => self.sample_alone(slot, warp.pc, 1 << reason as u32, from, until),
             false => self.sample(slot, warp.pc, 1 << reason as u32, from, until, Some((warp, checks))),
         }
@@ -305,9 +322,8 @@ impl TraceCell {
     }
 
     /// All moments of a slot up to a cycle, of which there is one, are in one state.
-    #[inline(always)]
     fn take(&mut self, slot: u16, cell: Cell, until: u64) {
-        let s = &mut self.slots[slot as usize];
+        let s = &mut self.slots[usize::from(slot) % SLOTS];
         let until = until.min(self.window.1);
         let count = match until <= s.next + self.period {
             true => 1,
@@ -507,8 +523,7 @@ impl TraceCell {
             // What is there is seldom moved.
             self.bytes.reserve((GROWTH - 1) * used + FIRST_BYTES);
         }
-        let mut records = [[0; 8]; SLOTS];
-        let records = row.records(self.sm, &mut records);
+        let records = row.records(self.sm, &mut self.sent);
         let sent = records.len().min(room);
         self.bytes.extend_from_slice(records[..sent].as_flattened());
         self.records += sent as u64;
@@ -546,7 +561,7 @@ impl TraceCell {
             for (number, &m) in
                 (self.first_moment..).zip(&self.moments[..now]).skip(first).take_while(|(_, m)| **m < i.until)
             {
-                let s = &mut self.slots[i.slot as usize];
+                let s = &mut self.slots[usize::from(i.slot) % SLOTS];
                 if number < s.number {
                     continue;
                 }
@@ -575,7 +590,7 @@ impl TraceCell {
 
     /// Whether a cell that was read from a file is one of an SM with so many slots.
     pub fn is_sound(&self, slots: usize) -> bool {
-        self.slots.len() == slots && self.table.is_sound(slots)
+        self.table.is_sound(slots)
     }
 }
 

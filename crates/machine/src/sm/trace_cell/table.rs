@@ -65,7 +65,7 @@ struct Run {
 }
 
 /// Moments and the slots that have a warp then.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Table {
     /// Columns that are used.
     slots: usize,
@@ -74,29 +74,45 @@ pub struct Table {
     #[serde(with = "rows")]
     cells: Vec<[Packed; SLOTS]>,
     /// For each row the slots that have a warp, and how many these are in all rows.
-    present: Vec<u64>,
+    #[serde(with = "simt::arrays")]
+    present: [u64; ROWS as usize],
     filled: u64,
     /// For each slot what lies behind the last row, in the order of time, and how many runs these are.
     later: Vec<VecDeque<Run>>,
     later_runs: usize,
 }
 
+/// A table without slots.
+impl Default for Table {
+    fn default() -> Table {
+        let (cells, present, later) = (Vec::new(), [0; ROWS as usize], Vec::new());
+        Table { slots: 0, first: 0, cells, present, filled: 0, later, later_runs: 0 }
+    }
+}
+
 impl Table {
     pub fn new(slots: usize) -> Table {
         let cells = vec![[Packed::default(); SLOTS]; ROWS as usize];
-        let (present, later) = (vec![0; ROWS as usize], vec![VecDeque::new(); slots]);
-        Table { slots, first: 0, cells, present, filled: 0, later, later_runs: 0 }
+        Table { slots, cells, later: vec![VecDeque::new(); slots], ..Table::default() }
     }
 
     /// A slot is in a state at so many moments from number `first` on. Moments of a slot come in their order.
     #[inline(always)]
     pub fn put(&mut self, slot: u16, first: u64, count: u64, cell: Cell) {
-        if count == 1 && first.wrapping_sub(self.first) < ROWS {
-            self.put_one(slot.into(), first, Packed::new(cell));
-            self.filled += 1;
-        } else {
+        if count != 1 || !self.put_near(slot, first, cell) {
             self.put_run(slot.into(), Run { first, count, cell });
         }
+    }
+
+    /// The same at one moment, if there is a row for it.
+    #[inline(always)]
+    pub fn put_near(&mut self, slot: u16, number: u64, cell: Cell) -> bool {
+        let is_near = number.wrapping_sub(self.first) < ROWS;
+        if is_near {
+            self.put_one(slot.into(), number, Packed::new(cell));
+            self.filled += 1;
+        }
+        is_near
     }
 
     /// A slot is in a state at a moment that there is a row for.
@@ -109,14 +125,14 @@ impl Table {
 
     #[inline(never)]
     fn put_run(&mut self, slot: usize, run: Run) {
-        if let Some(rest) = self.put_near(slot, run) {
+        if let Some(rest) = self.put_run_near(slot, run) {
             self.later[slot].push_back(rest);
             self.later_runs += 1;
         }
     }
 
     /// Takes the moments of a run that there are rows for; the rest.
-    fn put_near(&mut self, slot: usize, run: Run) -> Option<Run> {
+    fn put_run_near(&mut self, slot: usize, run: Run) -> Option<Run> {
         let (from, end) = (run.first.max(self.first), run.first + run.count);
         let near = end.min(self.first.saturating_add(ROWS));
         let cell = Packed::new(run.cell);
@@ -162,7 +178,7 @@ impl Table {
         for slot in 0..self.slots {
             let end = self.first.saturating_add(ROWS);
             while let Some(run) = self.later[slot].front().copied().filter(|r| r.first < end) {
-                match self.put_near(slot, run) {
+                match self.put_run_near(slot, run) {
                     Some(rest) => self.later[slot][0] = rest,
                     None => {
                         self.later[slot].pop_front();
@@ -178,8 +194,7 @@ impl Table {
         let filled: u64 = self.present.iter().map(|set| u64::from(set.count_ones())).sum();
         let is_used = |set: &u64| slots >= SLOTS || set >> slots == 0;
         let later = self.later.iter().flatten();
-        let rows = ROWS as usize;
-        (self.slots, self.later.len(), self.cells.len(), self.present.len()) == (slots, slots, rows, rows)
+        (self.slots, self.later.len(), self.cells.len()) == (slots, slots, ROWS as usize)
             && self.present.iter().all(is_used)
             && self.filled == filled
             && self.later_runs == later.clone().count()

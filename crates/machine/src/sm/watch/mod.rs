@@ -58,6 +58,9 @@ pub trait Watch {
     /// So many instructions, one behind the other, execute with so many threads.
     fn execute(&mut self, pc: u32, count: u32, threads: u32);
 
+    /// The same of one by itself.
+    fn execute_one(&mut self, pc: u32, threads: u32);
+
     /// A warp waits at its next instruction; `checks` tells the scoreboard places that it looks at.
     fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: impl Checks, reason: Stall, from: u64, until: u64);
 
@@ -111,6 +114,9 @@ impl Watch for () {
     fn execute(&mut self, _: u32, _: u32, _: u32) {}
 
     #[inline(always)]
+    fn execute_one(&mut self, _: u32, _: u32) {}
+
+    #[inline(always)]
     fn wait(&mut self, _: u16, _: &WarpSlot, _: impl Checks, _: Stall, _: u64, _: u64) {}
 
     #[inline(always)]
@@ -155,9 +161,26 @@ impl Watch for TraceCell {
     fn execute(&mut self, _: u32, _: u32, _: u32) {}
 
     #[inline(always)]
-    fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: impl Checks, reason: Stall, from: u64, until: u64) {
+    fn execute_one(&mut self, _: u32, _: u32) {}
+
+    #[inline(always)]
+    fn wait(
+        &mut self,
+        slot: u16,
+        warp: &WarpSlot,
+        checks: impl Checks,
+        reason: Stall,
+        from: u64,
+        until: u64,
+    ) {
         if self.is_due(slot, until) {
-            self.sample_wait(slot, warp, checks.list(), reason, from, until);
+            match reason {
+                Stall::Wait | Stall::LongScoreboard => {
+                    self.sample_wait(slot, warp, checks.list(), reason, from, until);
+                }
+                // The last that a scoreboard is waited for: nothing else is missing.
+                _ => self.sample_alone(slot, warp.pc, 1 << reason as u32, from, until),
+            }
         }
     }
 
@@ -199,7 +222,20 @@ impl Watch for Recorder {
     }
 
     #[inline(always)]
-    fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: impl Checks, reason: Stall, from: u64, until: u64) {
+    fn execute_one(&mut self, pc: u32, threads: u32) {
+        self.executes_one(pc, threads);
+    }
+
+    #[inline(always)]
+    fn wait(
+        &mut self,
+        slot: u16,
+        warp: &WarpSlot,
+        checks: impl Checks,
+        reason: Stall,
+        from: u64,
+        until: u64,
+    ) {
         self.waits(slot, warp, checks, reason, from, until);
     }
 
@@ -240,7 +276,21 @@ impl<A: Watch, B: Watch> Watch for (&mut A, &mut B) {
     }
 
     #[inline(always)]
-    fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: impl Checks, reason: Stall, from: u64, until: u64) {
+    fn execute_one(&mut self, pc: u32, threads: u32) {
+        self.0.execute_one(pc, threads);
+        self.1.execute_one(pc, threads);
+    }
+
+    #[inline(always)]
+    fn wait(
+        &mut self,
+        slot: u16,
+        warp: &WarpSlot,
+        checks: impl Checks,
+        reason: Stall,
+        from: u64,
+        until: u64,
+    ) {
         self.0.wait(slot, warp, checks, reason, from, until);
         self.1.wait(slot, warp, checks, reason, from, until);
     }
@@ -372,7 +422,7 @@ impl Watcher {
     ) {
         if let Some(recorder) = &mut self.recorder {
             // Mostly all of them.
-            recorder.executes(pc, 1, if threads == u32::MAX { 32 } else { threads.count_ones() });
+            recorder.executes_one(pc, if threads == u32::MAX { 32 } else { threads.count_ones() });
             recorder.issues(slot, pc, sub, timing.class, now);
             recorder.branches(slot, pc);
             recorder.makes(slot, places, pc);

@@ -13,6 +13,9 @@ use trace::profile::{Link, Span, Work};
 /// No instruction.
 const NONE: u32 = u32::MAX;
 
+/// Most warp slots of an SM.
+const SLOTS: usize = 64;
+
 /// What is known of a warp slot.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Slot {
@@ -93,7 +96,8 @@ pub struct Recorder {
     sm: u16,
     start: u64,
     places: usize,
-    slots: Vec<Slot>,
+    #[serde(with = "simt::arrays")]
+    slots: [Slot; SLOTS],
     /// By slot and scoreboard place: the instruction that makes its value, and the one that reads it last.
     makers: Vec<[u32; 2]>,
     subs: [Sub; SUB_CORES],
@@ -101,7 +105,7 @@ pub struct Recorder {
     barrier: u32,
     /// States of no more cycles than this are short: they count where they are told of.
     short: u64,
-    /// Threads of the instructions that execute, less those of the ones before them, where runs begin and end.
+    /// Threads of the instructions that execute in runs, less those of the ones before them, where runs begin and end.
     threads: Vec<u64>,
     pub work: Vec<Work>,
     pub causes: Causes,
@@ -124,7 +128,7 @@ impl Recorder {
             sm,
             start,
             places,
-            slots: vec![Slot::new(0); slots],
+            slots: [Slot::new(0); SLOTS],
             makers: vec![[NONE; 2]; slots * places],
             subs: [Sub::NEW; SUB_CORES],
             barrier: NONE,
@@ -141,7 +145,7 @@ impl Recorder {
     }
 
     pub fn start(&mut self, slot: u16, linear: u64) {
-        self.slots[slot as usize] = Slot::new(linear);
+        self.slots[usize::from(slot) % SLOTS] = Slot::new(linear);
         let n = slot as usize * self.places;
         self.makers[n..n + self.places].fill([NONE; 2]);
     }
@@ -175,7 +179,7 @@ impl Recorder {
         let mut threads = 0u64;
         for (work, change) in self.work.iter_mut().zip(&self.threads) {
             threads = threads.wrapping_add(*change);
-            work.threads = threads;
+            work.threads = work.threads.wrapping_add(threads);
         }
     }
 
@@ -225,7 +229,7 @@ impl Recorder {
     /// A wait that others may have to wait for at a barrier.
     #[inline(always)]
     fn holds_up(&mut self, slot: u16, pc: u32, cycles: u64) {
-        let longest = &mut self.slots[slot as usize].longest;
+        let longest = &mut self.slots[usize::from(slot) % SLOTS].longest;
         if cycles > longest.0 {
             *longest = (cycles, pc);
         }
@@ -241,7 +245,7 @@ impl Recorder {
                 until: until.saturating_sub(self.start),
                 pc,
                 reason,
-                cta: self.slots[slot as usize].linear,
+                cta: self.slots[usize::from(slot) % SLOTS].linear,
             });
         }
     }
@@ -288,14 +292,14 @@ impl Recorder {
     fn waits_for_others(&mut self, slot: u16, pc: u32, reason: Stall, cycles: u64) {
         match reason {
             Stall::Barrier => self.because(pc, reason, Link::Barrier, self.barrier, cycles),
-            _ => self.because(pc, reason, Link::Store, self.slots[slot as usize].store, cycles),
+            _ => self.because(pc, reason, Link::Store, self.slots[usize::from(slot) % SLOTS].store, cycles),
         }
     }
 
     /// A warp waited for a branch.
     #[inline(never)]
     fn comes_from(&mut self, slot: u16, pc: u32, reason: Stall, cycles: u64) {
-        self.because(pc, reason, Link::Branch, self.slots[slot as usize].last, cycles);
+        self.because(pc, reason, Link::Branch, self.slots[usize::from(slot) % SLOTS].last, cycles);
     }
 
     /// A warp waited for a result.
@@ -347,8 +351,12 @@ impl Recorder {
     /// A warp waited for a pipe and for the dispatcher.
     #[inline(never)]
     fn queues(&mut self, slot: u16, pc: u32, sub: u32, class: Class, [throttle, held]: [u64; 2]) {
-        self.count(sub, class.throttle(), throttle);
-        self.count(sub, Stall::DispatchStall, held);
+        if throttle > 0 {
+            self.count(sub, class.throttle(), throttle);
+        }
+        if held > 0 {
+            self.count(sub, Stall::DispatchStall, held);
+        }
         self.holds_up(slot, pc, throttle.max(held));
         self.in_queue(pc, sub, class, [throttle, held]);
     }
@@ -375,7 +383,7 @@ impl Recorder {
 
     #[inline(always)]
     pub fn branches(&mut self, slot: u16, pc: u32) {
-        self.slots[slot as usize].last = pc;
+        self.slots[usize::from(slot) % SLOTS].last = pc;
     }
 
     #[inline(always)]
@@ -387,20 +395,25 @@ impl Recorder {
         }
     }
 
-    #[inline]
-    pub fn makes(&mut self, slot: u16, places: &[u16], pc: u32) {
-        for &p in places {
-            self.makers[slot as usize * self.places + p as usize][0] = pc;
+    #[inline(always)]
+    pub fn executes_one(&mut self, pc: u32, threads: u32) {
+        if let Some(work) = self.work.get_mut(pc as usize) {
+            work.threads += u64::from(threads);
         }
+    }
+
+    #[inline(always)]
+    pub fn makes(&mut self, slot: u16, places: &[u16], pc: u32) {
+        let makers = &mut self.makers[slot as usize * self.places..];
+        places.iter().for_each(|&p| makers[usize::from(p)][0] = pc);
     }
 
     /// A warp's memory operation went to the load-store unit: what it reads, and what was counted.
     #[inline(always)]
     pub fn access(&mut self, told: &Accessed, reads: &[u16], counts: Counts) {
         let &Accessed { slot, pc, bytes, is_store, .. } = told;
-        for &p in reads {
-            self.makers[slot as usize * self.places + p as usize][1] = pc;
-        }
+        let makers = &mut self.makers[slot as usize * self.places..];
+        reads.iter().for_each(|&p| makers[usize::from(p)][1] = pc);
         if let Some(work) = self.work.get_mut(pc as usize) {
             work.requests += counts.shared_requests + counts.l1_requests;
             work.sectors += counts.sectors;
@@ -410,13 +423,13 @@ impl Recorder {
             work.conflicts += if counts.shared_requests > 0 { counts.bank_conflicts } else { 0 };
         }
         if is_store {
-            self.slots[slot as usize].store = pc;
+            self.slots[usize::from(slot) % SLOTS].store = pc;
         }
     }
 
     /// A warp came to a barrier; it may be the last.
     pub fn arrive(&mut self, slot: u16) {
-        let longest = &mut self.slots[slot as usize].longest;
+        let longest = &mut self.slots[usize::from(slot) % SLOTS].longest;
         self.barrier = longest.1;
         *longest = (0, NONE);
     }
