@@ -2,7 +2,7 @@
 
 use crate::inputs::{operand, size};
 use driver::problem::Source;
-use driver::{CompileOptions, Device, Dim, LaunchOptions, Module};
+use driver::{CompileOptions, Device, Dim, LaunchOptions, LaunchStats, Module, Timing};
 use rayon::prelude::*;
 use std::fmt::Write;
 use std::path::Path;
@@ -74,13 +74,24 @@ pub fn parse(json: &[u8]) -> Result<Vec<Form>, String> {
 
 /// The PTX module with one kernel for a form.
 pub fn kernel(form: &Form) -> String {
+    kernel_with(form, false)
+}
+
+/// The same where it is in rounds: with everything but the way to the element in a loop with a barrier, behind which operands are
+/// loaded again. How often is the last parameter.
+fn kernel_with(form: &Form, in_rounds: bool) -> String {
     let mut ptx = String::from(
         ".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry form(.param .u64 result",
     );
     for k in 0..form.operands.len() {
         let _ = write!(ptx, ", .param .u64 operand{k}");
     }
-    ptx.push_str(")\n{\n\t.reg .u32 %i, %j, %n;\n\t.reg .u64 %address;\n");
+    if in_rounds {
+        ptx.push_str(", .param .u64 rounds");
+    }
+    ptx.push_str(
+        ")\n{\n\t.reg .u32 %i, %j, %n;\n\t.reg .u64 %address, %round, %rounds;\n\t.reg .pred %again;\n",
+    );
     let names = form.operands.iter().enumerate().map(|(k, kind)| (k + 1, kind));
     for (k, kind) in names.clone().chain([(0, &form.result)]) {
         // Registers have 16 bits at least.
@@ -93,6 +104,9 @@ pub fn kernel(form: &Form) -> String {
         let _ = writeln!(ptx, "\t.reg .{register} %v{k};");
     }
     ptx.push_str("\tmov.u32 %i, %ctaid.x;\n\tmov.u32 %j, %ntid.x;\n\tmov.u32 %n, %tid.x;\n\tmad.lo.u32 %i, %i, %j, %n;\n");
+    if in_rounds {
+        ptx.push_str("\tmov.u64 %round, 0;\n\tld.param.u64 %rounds, [rounds];\nnext:\n\tbar.sync 0;\n");
+    }
     let place = |ptx: &mut String, param: &str, kind: &str| {
         let bytes = size(kind).unwrap_or(4);
         let _ = writeln!(
@@ -112,6 +126,11 @@ pub fn kernel(form: &Form) -> String {
             let _ = writeln!(ptx, "\tst.global.{kind} [%address], %v0;");
         }
     }
+    if in_rounds {
+        ptx.push_str(
+            "\tadd.u64 %round, %round, 1;\n\tsetp.lt.u64 %again, %round, %rounds;\n\t@%again bra next;\n",
+        );
+    }
     ptx.push_str("\tret;\n}\n");
     ptx
 }
@@ -129,17 +148,26 @@ fn with_registers(text: &str) -> String {
     out
 }
 
-/// Runs one form.
-pub fn run(form: &Form, expected: &[u8], device: &Device) -> Outcome {
-    match results(form, device) {
-        Ok(got) => compare(form, expected, &got),
-        Err(why) => Outcome::Fails(why),
+/// How forms are run.
+#[derive(Clone, Copy, Default)]
+pub struct How<'a> {
+    /// Times that each is executed, with barriers in between.
+    pub rounds: Option<u64>,
+    /// On the timed machine.
+    pub timing: Option<Timing<'a>>,
+}
+
+/// Runs one form; what its launch did, where it ran.
+pub fn run(form: &Form, expected: &[u8], device: &Device, how: How<'_>) -> (Outcome, Option<LaunchStats>) {
+    match results(form, device, how) {
+        Ok((got, stats)) => (compare(form, expected, &got), Some(stats)),
+        Err(why) => (Outcome::Fails(why), None),
     }
 }
 
-fn results(form: &Form, device: &Device) -> Result<Vec<u8>, String> {
+fn results(form: &Form, device: &Device, how: How<'_>) -> Result<(Vec<u8>, LaunchStats), String> {
     let show = |e: &dyn std::fmt::Display| e.to_string();
-    let source = Source::new("form.ptx", kernel(form).into_bytes());
+    let source = Source::new("form.ptx", kernel_with(form, how.rounds.is_some()).into_bytes());
     let image = driver::compile(&source, &CompileOptions::default()).map_err(|e| show(&e))?;
     let module = Module::load(device, image).map_err(|e| show(&e))?;
     let mut buffers = Vec::new();
@@ -155,10 +183,10 @@ fn results(form: &Form, device: &Device) -> Result<Vec<u8>, String> {
         }
         buffers.push(buffer);
     }
-    let args: Vec<[u8; 8]> = buffers.iter().map(|b| b.to_le_bytes()).collect();
+    let args: Vec<[u8; 8]> = buffers.iter().chain(&how.rounds).map(|b| b.to_le_bytes()).collect();
     let args: Vec<&[u8]> = args.iter().map(|a| &a[..]).collect();
     let dim = Dim { grid: [COUNT as u32 / BLOCK, 1, 1], block: [BLOCK, 1, 1], shared_bytes: 0 };
-    let options = LaunchOptions { threads: 1, ..LaunchOptions::default() };
+    let options = LaunchOptions { threads: 1, timing: how.timing, ..LaunchOptions::default() };
     let launched = module.launch(device, "form", dim, &args, &options).map_err(|e| show(&e));
     let mut got = vec![0; COUNT as usize * size(&form.result).unwrap_or(4)];
     let read = device.read(buffers[0], &mut got).map_err(|e| show(&e));
@@ -166,8 +194,9 @@ fn results(form: &Form, device: &Device) -> Result<Vec<u8>, String> {
         device.free(buffer).map_err(|e| show(&e))?;
     }
     module.unload(device).map_err(|e| show(&e))?;
-    launched.and(read)?;
-    Ok(got)
+    let stats = launched?;
+    read?;
+    Ok((got, stats))
 }
 
 fn compare(form: &Form, expected: &[u8], got: &[u8]) -> Outcome {
@@ -195,7 +224,7 @@ pub fn run_all(forms: &[Form], expected: &[u8]) -> Result<Vec<Outcome>, String> 
     forms
         .par_iter()
         .map_init(Device::new, |device, form| match device {
-            Ok(device) => Ok(run(form, expected, device)),
+            Ok(device) => Ok(run(form, expected, device, How::default()).0),
             Err(e) => Err(e.to_string()),
         })
         .collect()
