@@ -64,7 +64,7 @@ pub struct Timing<'a> {
     pub checkpoints: Option<Checkpoints<'a>>,
     /// Goes on with the launch from a state that was handed over; memory is as it was then, and so are the other options.
     pub resume: Option<&'a [u8]>,
-    /// Optimizes the code while it runs; results stay the same. Launches that start child tasks run as they are.
+    /// Optimizes the code while it runs; results stay the same.
     pub optimize: Option<optimizing::Options>,
 }
 

@@ -8,13 +8,14 @@ use crate::compute_scheduler::tmd::Metadata;
 use crate::distribution::{Needs, Occupancy, Preemption};
 use crate::front::{Event, Front};
 use crate::memory;
+use crate::optimizing::{Services, most_instructions};
 use crate::ports::{CtaEnd, CtaStart, Left, Reason, Suspend};
-use crate::ppu::{CODE_BASE, CONSTANT_BASE, LOCAL_BASE, Part, Stopped};
+use crate::ppu::{CODE_BASE, CONSTANT_BASE, INSTRUCTION_BYTES, LOCAL_BASE, Part, Stopped};
 use crate::sm::code::Code;
 use crate::sm::constants::LAUNCH_SHIFT;
 use crate::sm::preemption::{Area, Moved, Order, Saved, layout};
 use crate::sm::{Context, Failure};
-use crate::units::{Cycle, SmId};
+use crate::units::{Cycle, LINE, SmId};
 use isa::image::Image;
 use serde::{Deserialize, Serialize};
 use simt::cta::ChildOrder;
@@ -99,11 +100,12 @@ pub(crate) fn task_of(launch: &Launch, number: u32, priority: u8, first: u64) ->
 }
 
 impl<'l, 'p> Tasks<'l, 'p> {
-    /// Of a batch, with nothing done. `place` says where an image's code lies.
+    /// Of a batch, with nothing done. Bytes of code may be made beside that of its programs; `place` says where an image's code lies.
     pub(super) fn empty(
         batch: &'p Batch,
         buffer: &'p mut dyn Allocate,
         start: Cycle,
+        code_room: u32,
         mut place: impl FnMut(&Image) -> u64,
     ) -> Tasks<'l, 'p> {
         let mut tasks = Tasks {
@@ -135,8 +137,10 @@ impl<'l, 'p> Tasks<'l, 'p> {
             let image = own.launch.program().image();
             if !tasks.places.iter().any(|(known, _)| Arc::ptr_eq(known, image)) {
                 tasks.places.push((image.clone(), place(image)));
-                // Behind the last instruction there is the engine's guard.
-                tasks.longest = tasks.longest.max(image.code.len() as u32 + 1);
+                // Behind the last instruction there is the engine's guard, or room for more code.
+                let own = image.code.len();
+                let most = if code_room == 0 { own + 1 } else { most_instructions(own, code_room) };
+                tasks.longest = tasks.longest.max(most as u32);
             }
         }
         tasks
@@ -150,9 +154,10 @@ impl<'l, 'p> Tasks<'l, 'p> {
         grids: u64,
         config: &Config,
         memory: &'l Memory,
+        code_room: u32,
         place: impl FnMut(&Image) -> u64,
     ) -> Tasks<'l, 'p> {
-        let mut tasks = Tasks::empty(batch, buffer, start, place);
+        let mut tasks = Tasks::empty(batch, buffer, start, code_room, place);
         tasks.grids = grids;
         let mut contexts = Vec::new();
         for (number, own) in batch.launches.iter().enumerate() {
@@ -397,6 +402,7 @@ impl<'l, 'p> Tasks<'l, 'p> {
         parts: &mut [Part<'l>],
         is_active: &mut [bool],
         memory: (&mut memory::System, &'l Memory),
+        mut services: Option<&mut Services>,
         config: &Config,
     ) -> Result<(), Stopped> {
         let (system, device) = memory;
@@ -410,6 +416,9 @@ impl<'l, 'p> Tasks<'l, 'p> {
                     job.timed.known = since;
                     let bank = job.launch.kernel().function().param_bytes;
                     self.preload(system, metadata.task.launch, bank);
+                    if let Some(services) = &mut services {
+                        self.optimize(metadata.task.launch, until, services, parts, system, config);
+                    }
                     front.add_task(at, metadata.task, split, Some(channel));
                 }
                 Event::Transferred { number } => self.transferred(number, system, device)?,
@@ -424,13 +433,21 @@ impl<'l, 'p> Tasks<'l, 'p> {
                 Event::Notify { .. } => {}
             }
         }
-        self.spawn(until, front, parts, system, device, config)?;
+        self.spawn(until, front, parts, system, device, services.as_deref_mut(), config)?;
         let mut next = Vec::new();
         for (number, at) in front.finished() {
             if let Some(job) = self.job_of.get(number as usize).copied().flatten() {
                 self.jobs.ended(job, &mut next);
             }
-            self.go_on(&mut next, at, until, front, parts, is_active, system, device, config);
+            // None of its CTAs comes any more.
+            if let (Some(services), Some(job)) =
+                (&mut services, self.job_of.get(number as usize).copied().flatten())
+            {
+                let is_own = job < self.batch.launches.len();
+                self.jobs.list[job].timed.versions = services.end(number, is_own, parts);
+            }
+            let services = services.as_deref_mut();
+            self.go_on(&mut next, at, until, front, parts, is_active, system, device, services, config);
         }
         self.feed_queues(until, front, device);
         self.stop(until, front, parts);
@@ -491,6 +508,7 @@ impl<'l, 'p> Tasks<'l, 'p> {
         parts: &mut [Part<'l>],
         system: &mut memory::System,
         device: &'l Memory,
+        mut services: Option<&mut Services>,
         config: &Config,
     ) -> Result<(), Stopped> {
         let mut ready = Vec::new();
@@ -522,7 +540,8 @@ impl<'l, 'p> Tasks<'l, 'p> {
             }
         }
         for job in ready {
-            self.start_child(job, until, front, parts, system, device, config);
+            let services = services.as_deref_mut();
+            self.start_child(job, until, front, parts, system, device, services, config);
         }
         Ok(())
     }
@@ -536,6 +555,7 @@ impl<'l, 'p> Tasks<'l, 'p> {
         parts: &mut [Part<'l>],
         system: &mut memory::System,
         device: &'l Memory,
+        services: Option<&mut Services>,
         config: &Config,
     ) {
         let launch = self.jobs.list[job].launch.clone();
@@ -568,7 +588,42 @@ impl<'l, 'p> Tasks<'l, 'p> {
         own.timed.known = at.since(self.start);
         let task = task_of(&launch, number, own.priority, 0);
         self.preload(system, number, launch.kernel().function().param_bytes);
+        if let Some(services) = services {
+            self.optimize(number, at, services, parts, system, config);
+        }
         front.add_task(at, task, preferred_split(config, &task), None);
+    }
+
+    /// A launch that has a number is optimized while it runs.
+    fn optimize(
+        &mut self,
+        number: u32,
+        at: Cycle,
+        services: &mut Services,
+        parts: &mut [Part<'l>],
+        system: &mut memory::System,
+        config: &Config,
+    ) {
+        let job = self.job_of(number);
+        let context = &self.contexts[number as usize];
+        let (base, own) = (context.code.first_line * LINE, context.image.code.len() as u64);
+        let with_others = self.jobs.list.len() > 1 || context.launch.kernel().launches();
+        let Some(context) = services.begin(context, (number, job), at, with_others, config) else { return };
+        let mut contexts = self.contexts.to_vec();
+        // What it took over from earlier launches.
+        let more = context.image.code.len() as u64 - own;
+        system.host_write(base + own * INSTRUCTION_BYTES, more * INSTRUCTION_BYTES);
+        contexts[number as usize] = context;
+        self.contexts = Arc::new(contexts);
+        for part in parts.iter_mut() {
+            part.work.contexts = self.contexts.clone();
+        }
+        services.join(number, parts);
+    }
+
+    /// Instructions of the longest program, with room for code that is made while it runs.
+    pub fn longest(&self) -> usize {
+        self.longest as usize
     }
 
     /// What follows from the end of a launch.
@@ -582,11 +637,15 @@ impl<'l, 'p> Tasks<'l, 'p> {
         is_active: &mut [bool],
         system: &mut memory::System,
         device: &'l Memory,
+        mut services: Option<&mut Services>,
         config: &Config,
     ) {
         for what in next.drain(..) {
             match what {
-                Next::Start(job) => self.start_child(job, at, front, parts, system, device, config),
+                Next::Start(job) => {
+                    let services = services.as_deref_mut();
+                    self.start_child(job, at, front, parts, system, device, services, config);
+                }
                 Next::Done(job) => {
                     self.end = self.end.later(at);
                     let own = &mut self.jobs.list[job];
