@@ -3,7 +3,7 @@
 use conformance::levels::run_timed;
 use conformance::truth::Truth;
 use conformance::{generate, kernels, optimizer};
-use driver::machine::optimizing::{Level, Optimized, Options, Profiling, Translation, Who};
+use driver::machine::optimizing::{Level, Optimized, Options, Profiling, Source, Translation, Who};
 use driver::{CompileOptions, Config, Timing};
 use std::path::Path;
 
@@ -122,6 +122,25 @@ fn translation_can_wait_and_takes_its_time() {
     assert!(load.0 < demand.0, "what is translated at load is not translated later: {load:?} {demand:?}");
     assert!(demand.0 <= instance.0);
     assert!(load.1 >= demand.1, "nothing can be optimized before it is translated");
+}
+
+#[test]
+fn versions_start_from_what_the_configuration_says() {
+    let kernel = generate::kernel_in_rounds(5, ROUNDS);
+    let run_from = |source: Source| {
+        let mut config = tiny();
+        (config.optimizer.source, config.optimizer.host_unit, config.optimizer.threshold) = (source, 1, 0);
+        let options = Options { level: Level::Cta, who: Who::Host, copies: true };
+        let (memory, _, optimized) = run(&kernel.text, &config, Some(options), 1);
+        let o = optimized.expect("it was optimized");
+        assert!(o.versions.iter().any(|v| v.executions > 0), "{source:?}");
+        (memory, o.host_cycles, o.requests)
+    };
+    let all = [Source::Bytecode, Source::Block, Source::Mix].map(run_from);
+    assert!(all.iter().all(|a| a.0 == all[0].0), "results are the same");
+    // Every request that is new pays for translating its block again.
+    assert!(all[0].1 > all[1].1, "{} cycles of the host, {} from blocks", all[0].1, all[1].1);
+    assert!(all.iter().all(|a| a.2 > 0));
 }
 
 /// Kernels of more instructions than this are left to `conformance optimizer`.

@@ -337,6 +337,8 @@ impl Ppu {
         if let Some(services) = &mut services {
             services.end(0, true, &mut run.parts);
         }
+        // With all code that was made.
+        let contexts = run.parts.first().map_or(contexts, |p| p.work.contexts.clone());
         let mut watchers = Vec::new();
         for mut part in run.parts {
             if options.record_choices {

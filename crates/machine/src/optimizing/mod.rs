@@ -26,7 +26,7 @@ pub use report::{BlockReport, Event, Happened, Mean, Optimized, Tally, VersionRe
 pub(crate) use room::most_instructions;
 pub(crate) use service::Kept;
 pub(crate) use services::{Saved as SavedServices, Services};
-pub use spec::{Invalidation, Profiling, Spec, Translation};
+pub use spec::{Invalidation, Profiling, Source, Spec, Translation};
 pub use table::{Entry, Level, Table};
 pub use watching::{Checked, Known, Placed, Watcher, Watching};
 

@@ -4,7 +4,7 @@
 use super::instrument::{copy, instrument};
 use super::report::{Event, Happened, Optimized, Tally};
 use super::room::Arena;
-use super::spec::{Profiling, Spec, Translation};
+use super::spec::{self, Profiling, Spec, Translation};
 use super::table::{Entry, Level, Table};
 use super::watching::Known;
 use super::{Answer, Options, Request, Who};
@@ -515,6 +515,7 @@ impl Service {
             (entry, 0, work)
         });
         let translates = match self.spec.translation {
+            _ if self.spec.source == spec::Source::Bytecode => !is_known,
             Translation::Load => false,
             Translation::Demand => !std::mem::replace(&mut self.translated[block as usize], true),
             Translation::Instance => request.is_first,
@@ -558,7 +559,10 @@ impl Service {
         let block = request.block;
         let nothing = self.blocks.blocks[block as usize].places.len() as u64;
         let base = request.base.and_then(|e| self.made.get(e.version as usize)).map(|m| &m.0);
-        let source = base.map_or(Source::Original, Source::Last);
+        let source = match self.spec.source {
+            spec::Source::Mix => base.map_or(Source::Original, Source::Last),
+            spec::Source::Bytecode | spec::Source::Block => Source::Original,
+        };
         let level = request.base.map_or(1, |e| e.level + 1);
         let version = optimizer::optimize(&self.blocks, block, &request.profile, source, &self.limits);
         let copied = || copy(&self.blocks, block).filter(|_| self.options.copies && request.base.is_none());

@@ -8,6 +8,7 @@ mod groups;
 mod jobs;
 mod kept;
 mod serve;
+mod starting;
 
 pub use jobs::{Job, LaunchTimed};
 pub(crate) use kept::Kept;
