@@ -84,6 +84,7 @@ fn main() -> ExitCode {
     if ptxas::is_asked(words.first().map(String::as_str)) {
         return exit(ptxas::run(&words[1..]).map_err(End::from));
     }
+    driver::end_with_reader();
     driver::keep_freed_memory();
     let arguments = Arguments::parse();
     let ended = match arguments.command {

@@ -433,3 +433,19 @@ fn exec_says_what_is_wrong() {
     let (code, _) = exec(&[]);
     assert_eq!(code, Some(2));
 }
+
+#[cfg(unix)]
+#[test]
+fn ends_when_nobody_reads() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_warploom"))
+        .args(["run", &example("matmul/matmul.toml"), "--functional"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("the command ends");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), None, "the signal ends it: {text}");
+    assert!(!text.contains("panicked"), "{text}");
+}

@@ -1,6 +1,9 @@
 //! What the passes that bring code near NVIDIA's do to small programs, seen in the operations that are left and in what the
 //! passes say about it.
 
+#[path = "passes/random.rs"]
+mod random;
+
 use compiler::passes::{PassOptions, Remark, run_explained};
 use ir::{Function, InstData, Op, ShflMode, Terminator};
 
@@ -203,4 +206,45 @@ fn stores_end_what_is_known_of_memory_but_not_of_what_is_read_only() {
         count(&f, |i| matches!(i.op, Op::Load(a) if a.offset == 4))
     };
     assert_eq!((loads(""), loads(".nc")), (2, 1));
+}
+
+/// A loop with `exits` ways out to three places, with values that are stored and loaded again: several registers of the
+/// program are then one value.
+fn exits(exits: usize) -> String {
+    const REGISTERS: usize = 32;
+    let mut random = random::Random::new(7);
+    let mut body = String::new();
+    for n in 0..exits {
+        for _ in 0..2 {
+            let (a, b, c) = (random.below(REGISTERS), random.below(REGISTERS), random.below(REGISTERS));
+            let at = 4 * random.below(32);
+            body += &match random.below(4) {
+                0 => format!("st.global.u32 [o+{at}], r{a};\n"),
+                1 => format!("ld.global.u32 r{a}, [o+{at}];\n"),
+                _ => format!("mad.lo.u32 r{a}, r{b}, r{c}, {n};\n"),
+            };
+        }
+        body += &format!("setp.eq.u32 p, t, {n};\n@p bra {};\n", random.pick(&["NEXT", "DONE", "AFTER"]));
+    }
+    let first: String = (0..REGISTERS).map(|k| format!("add.u32 r{k}, t, {k};\n")).collect();
+    let last: String =
+        (0..REGISTERS).map(|k| format!("st.global.u32 [o+{}], r{k};\n", 256 + 4 * k)).collect();
+    format!(
+        ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 out, .param .u32 limit)\n{{\n\
+         .reg .u64 o;\n.reg .u32 t, n, i, r<{REGISTERS}>;\n.reg .pred p;\nld.param.u64 o, [out];\nld.param.u32 n, [limit];\n\
+         mov.u32 t, %tid.x;\nmov.u32 i, 0;\n{first}LOOP:\n{body}NEXT:\nadd.u32 i, i, 1;\nsetp.lt.u32 p, i, n;\n\
+         @p bra LOOP;\nDONE:\nadd.u32 r0, r0, 1;\nAFTER:\n{last}exit;\n}}\n"
+    )
+}
+
+#[test]
+fn copies_at_an_exit_do_not_become_more_with_the_number_of_exits() {
+    let copies = |count: usize| {
+        let module = ptx::to_ir("k", exits(count).as_bytes()).unwrap_or_else(|e| panic!("{e:?}"));
+        let image =
+            compiler::compile(module, &compiler::Options::default()).unwrap_or_else(|e| panic!("{e}"));
+        image.code.iter().filter(|i| i.op == isa::Op::Mov).count() as f64 / count as f64
+    };
+    let (few, many) = (copies(500), copies(2000));
+    assert!(many < 1.25 * few, "{few} copies at each of 500 exits, {many} at each of 2000");
 }

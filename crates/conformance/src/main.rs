@@ -237,6 +237,7 @@ impl Level {
 }
 
 fn main() -> ExitCode {
+    driver::end_with_reader();
     driver::keep_freed_memory();
     let outcome = match Arguments::parse().command {
         Command::Vectors { directory, filter, json } => run_vectors(directory, filter, json),

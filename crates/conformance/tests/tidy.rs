@@ -9,7 +9,7 @@ const LONG_TABLES: [&str; 3] =
 const MAX_LINES: usize = 800;
 
 /// Which of our crates each may use. A crate that is not named may use all.
-const MAY_USE: [(&str, &[&str]); 15] = [
+const MAY_USE: [(&str, &[&str]); 16] = [
     ("arith", &[]),
     ("isa", &[]),
     ("ir", &[]),
@@ -20,8 +20,9 @@ const MAY_USE: [(&str, &[&str]); 15] = [
     ("trace", &["isa"]),
     ("machine", &["isa", "optimizer", "simt", "trace"]),
     ("driver", &["arith", "compiler", "ir", "isa", "machine", "optimizer", "ptx", "simt", "trace"]),
-    ("cuda", &["driver"]),
-    ("cudart", &[]),
+    ("cudaabi", &[]),
+    ("cuda", &["cudaabi", "driver"]),
+    ("cudart", &["cudaabi"]),
     ("cudart12", &["cudart"]),
     ("cudart13", &["cudart"]),
     ("nvjitlink", &["driver"]),

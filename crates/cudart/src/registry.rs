@@ -88,7 +88,7 @@ pub fn remove_binary(handle: Handle) {
 }
 
 fn symbol(handle: Handle, name: Text, size: usize) -> Option<Symbol> {
-    Some(Symbol { binary: binary(handle)?, name: name.get()?, kernel: Arc::default(), size })
+    Some(Symbol { binary: binary(handle)?, name: name.registered()?, kernel: Arc::default(), size })
 }
 
 pub fn add_function(handle: Handle, host: usize, name: Text) {
@@ -107,7 +107,7 @@ pub fn add_variable(handle: Handle, host: usize, name: Text, size: usize) {
 pub fn add_managed(handle: Handle, pointer: usize, host: usize, name: Text, size: usize) {
     add_variable(handle, pointer, name, size);
     add_variable(handle, host, name, size);
-    if let (Some(binary), Some(name)) = (binary(handle), name.get()) {
+    if let (Some(binary), Some(name)) = (binary(handle), name.registered()) {
         managed(&binary).push((pointer, name));
     }
 }

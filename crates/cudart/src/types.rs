@@ -1,112 +1,22 @@
 //! What entry points take: pointers of clients, and structures of the runtime API.
-//!
-//! A pointer type here stands for the promise that the API asks of its clients: the pointer is null, or what it points at is
-//! there as the call's documentation says, while the call lasts.
 
-use crate::error::{Answer, Code};
-use std::ffi::{CStr, c_char, c_void};
+use crate::error::Code;
+use std::ffi::c_void;
+
+pub use cudaabi::{IpcHandle, Location, MemsetNode};
+
+impl cudaabi::Null for Code {
+    const NULL: Code = Code::INVALID_VALUE;
+}
 
 /// An opaque object of the driver: a stream, an event, a kernel, a graph.
 pub type Handle = *mut c_void;
-
 /// Where a call leaves a result.
-#[derive(Clone, Copy)]
-#[repr(transparent)]
-pub struct Out<T>(*mut T);
-
-impl<T: Copy> Out<T> {
-    /// # Safety
-    /// The pointer is null or can be written while the value is used.
-    pub unsafe fn new(pointer: *mut T) -> Out<T> {
-        Out(pointer)
-    }
-
-    /// A place of our own.
-    pub fn to(place: &mut T) -> Out<T> {
-        Out(place)
-    }
-
-    pub fn is_null(self) -> bool {
-        self.0.is_null()
-    }
-
-    /// Leaves a result; null is an error.
-    pub fn put(self, value: T) -> Answer {
-        self.put_at(0, value)
-    }
-
-    pub fn put_at(self, n: usize, value: T) -> Answer {
-        if self.0.is_null() {
-            return Err(Code::INVALID_VALUE);
-        }
-        // SAFETY: the promise of this type.
-        unsafe { self.0.add(n).write_unaligned(value) };
-        Ok(())
-    }
-
-    /// The same place for values of another type.
-    pub fn cast<U: Copy>(self) -> Out<U> {
-        Out(self.0.cast())
-    }
-
-    pub fn null() -> Out<T> {
-        Out(std::ptr::null_mut())
-    }
-}
-
+pub type Out<T> = cudaabi::Out<T, Code>;
 /// Where a call finds its input.
-#[derive(Clone, Copy)]
-#[repr(transparent)]
-pub struct In<T>(*const T);
-
-impl<T: Copy> In<T> {
-    /// # Safety
-    /// The pointer is null or can be read while the value is used.
-    pub unsafe fn new(pointer: *const T) -> In<T> {
-        In(pointer)
-    }
-
-    /// A value of our own.
-    pub fn of(place: &T) -> In<T> {
-        In(place)
-    }
-
-    pub fn get(self) -> Answer<T> {
-        if self.0.is_null() {
-            return Err(Code::INVALID_VALUE);
-        }
-        // SAFETY: the promise of this type.
-        Ok(unsafe { self.0.read_unaligned() })
-    }
-
-    pub fn null() -> In<T> {
-        In(std::ptr::null())
-    }
-}
-
+pub type In<T> = cudaabi::In<T, Code>;
 /// A text that ends with a zero.
-#[derive(Clone, Copy)]
-#[repr(transparent)]
-pub struct Text(*const c_char);
-
-impl Text {
-    /// # Safety
-    /// The pointer is null or a zero ends what it points at.
-    pub unsafe fn new(pointer: *const c_char) -> Text {
-        Text(pointer)
-    }
-
-    /// A text of our own.
-    pub fn of(text: &CStr) -> Text {
-        Text(text.as_ptr())
-    }
-
-    pub fn get(self) -> Option<&'static CStr> {
-        // SAFETY: the promise of this type; names that are registered stay where they are.
-        if self.0.is_null() { None } else { Some(unsafe { CStr::from_ptr(self.0) }) }
-    }
-}
-
+pub type Text = cudaabi::Text<Code>;
 /// A function of the host that streams and objects call.
 pub type HostFunction = Option<unsafe extern "C" fn(*mut c_void)>;
 /// A function of the host that hears how a stream's work ended.
@@ -214,19 +124,6 @@ pub struct PointerAttributes {
     pub reserved: [u64; 8],
 }
 
-/// `cudaMemLocation`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Location {
-    pub kind: u32,
-    pub id: i32,
-}
-
-/// `cudaIpcMemHandle_t`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct IpcHandle(pub [u8; 64]);
-
 /// `cudaKernelNodeParams`.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -237,18 +134,6 @@ pub struct KernelNode {
     pub shared_bytes: u32,
     pub params: Handle,
     pub extra: Handle,
-}
-
-/// `cudaMemsetParams`, which is the driver's too.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct MemsetNode {
-    pub to: u64,
-    pub pitch: usize,
-    pub value: u32,
-    pub size: u32,
-    pub width: usize,
-    pub height: usize,
 }
 
 /// `cudaChannelFormatDesc`.
@@ -263,54 +148,7 @@ pub struct ChannelDesc {
 pub mod driver {
     use super::{Dim3, Handle};
 
-    /// `CUDA_MEMCPY2D`.
-    #[derive(Clone, Copy)]
-    #[repr(C)]
-    pub struct Memcpy2d {
-        pub from: Side2d,
-        pub to: Side2d,
-        pub width: usize,
-        pub height: usize,
-    }
-
-    #[derive(Clone, Copy, Default)]
-    #[repr(C)]
-    pub struct Side2d {
-        pub x: usize,
-        pub y: usize,
-        pub kind: u32,
-        pub host: u64,
-        pub device: u64,
-        pub array: usize,
-        pub pitch: usize,
-    }
-
-    /// `CUDA_MEMCPY3D`.
-    #[derive(Clone, Copy)]
-    #[repr(C)]
-    pub struct Memcpy3d {
-        pub from: Side3d,
-        pub to: Side3d,
-        pub width: usize,
-        pub height: usize,
-        pub depth: usize,
-    }
-
-    #[derive(Clone, Copy, Default)]
-    #[repr(C)]
-    pub struct Side3d {
-        pub x: usize,
-        pub y: usize,
-        pub z: usize,
-        pub lod: usize,
-        pub kind: u32,
-        pub host: u64,
-        pub device: u64,
-        pub array: usize,
-        pub context: usize,
-        pub pitch: usize,
-        pub height: usize,
-    }
+    pub use cudaabi::{Memcpy2d, Memcpy3d, Side2d, Side3d};
 
     /// `CUlaunchConfig`.
     #[derive(Clone, Copy)]
@@ -349,8 +187,6 @@ mod tests {
         assert_eq!((size_of::<Memcpy3dParms>(), size_of::<Memcpy3dPeerParms>()), (160, 168));
         assert_eq!((size_of::<LaunchConfig>(), size_of::<FuncAttributes>()), (56, 144));
         assert_eq!((size_of::<PointerAttributes>(), size_of::<KernelNode>()), (88, 56));
-        assert_eq!((size_of::<MemsetNode>(), size_of::<IpcHandle>()), (40, 64));
-        assert_eq!((size_of::<driver::Memcpy2d>(), size_of::<driver::Memcpy3d>()), (128, 200));
         assert_eq!((size_of::<driver::LaunchConfig>(), size_of::<driver::KernelNode>()), (56, 72));
     }
 }

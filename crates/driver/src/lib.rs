@@ -29,7 +29,7 @@
 //! | [`checkpoint`] | a run's state in a file, to go on from |
 //! | [`replay`] | the calls of a program, run again from the state that they began in |
 //! | [`profile`] | a timed launch joined with its program, PTX and source |
-//! | [`problem`], [`files`] | what is wrong with an input; reading files with limits |
+//! | [`problem`], [`files`], `pipe` | what is wrong with an input; reading files with limits; output that nobody reads |
 //!
 //! Errors are values that say what to do; nothing here prints.
 
@@ -50,6 +50,7 @@ pub mod module;
 pub mod npy;
 pub mod nvrtc;
 pub mod picture;
+mod pipe;
 pub mod problem;
 pub mod profile;
 pub mod replay;
@@ -67,6 +68,7 @@ pub use launch::{Dim, FaultReport, LaunchError, LaunchOptions, LaunchStats};
 pub use launch_file::LaunchFile;
 pub use machine::{self, Config, Report};
 pub use module::Module;
+pub use pipe::end_with_reader;
 pub use problem::{Problem, Problems, Source};
 pub use replay::Capture;
 pub use run::{RunError, Session};

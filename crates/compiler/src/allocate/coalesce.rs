@@ -29,7 +29,6 @@ impl Merged {
 /// Merges what can be; `starts` follows.
 pub fn coalesce(f: &mut MFunction, live: &Live, starts: &mut Starts) {
     let mut merged = Merged { into: (0..f.classes.len()).map(|n| (VReg::new(n), 0)).collect() };
-    // Copies in deep loops first.
     let mut copies: Vec<(u32, Sub, Sub)> = Vec::new();
     for b in &f.blocks {
         for i in &b.insts {
@@ -40,7 +39,12 @@ pub fn coalesce(f: &mut MFunction, live: &Live, starts: &mut Starts) {
             }
         }
     }
-    copies.sort_by_key(|c| std::cmp::Reverse(c.0));
+    // Copies between places that several copies lead to come first, then those in deep loops: where such places are apart, each
+    // of the many values that reach both is copied for one of them; a value that is apart from one is copied alone.
+    let mut written = vec![0u32; f.classes.len()];
+    copies.iter().for_each(|(_, to, _)| written[to.reg.index()] += 1);
+    let is_place = |s: &Sub| written[s.reg.index()] > 1;
+    copies.sort_by_key(|(depth, to, from)| (!(is_place(to) && is_place(from)), std::cmp::Reverse(*depth)));
     let mut ranges = Ranges { live, joined: BTreeMap::new(), apart: HashSet::new() };
     for (_, to, from) in copies {
         merge(f, &live.base, &mut ranges, &mut merged, to, from);

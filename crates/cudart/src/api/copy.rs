@@ -159,7 +159,7 @@ fn sides(kind: u32) -> Answer<(u32, u32)> {
 
 /// Rows of a side; the driver reads one of the addresses.
 fn side(kind: u32, address: u64, pitch: usize) -> Side2d {
-    Side2d { kind, host: address, device: address, pitch, ..Side2d::default() }
+    Side2d { kind, host: address as usize, device: address, pitch, ..Side2d::default() }
 }
 
 fn rows_of(
@@ -212,7 +212,17 @@ pub fn rows_async(
 fn side3(kind: u32, at: &PitchedPtr, pos: [usize; 3]) -> Side3d {
     let [x, y, z] = pos;
     let (host, device) = (at.address, at.address);
-    Side3d { x, y, z, kind, host, device, pitch: at.pitch, height: at.height, ..Side3d::default() }
+    Side3d {
+        x,
+        y,
+        z,
+        kind,
+        host: host as usize,
+        device,
+        pitch: at.pitch,
+        height: at.height,
+        ..Side3d::default()
+    }
 }
 
 /// A copy of slices between linear memories, in the driver's words.

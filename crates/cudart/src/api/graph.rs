@@ -165,7 +165,7 @@ pub fn add_copy_1d(
     }
     let side = |address: u64| Side3d {
         kind: UNIFIED,
-        host: address,
+        host: address as usize,
         device: address,
         pitch: bytes,
         height: 1,
