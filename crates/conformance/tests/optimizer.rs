@@ -4,7 +4,7 @@ use conformance::levels::run_timed;
 use conformance::truth::Truth;
 use conformance::{generate, kernels, optimizer};
 use driver::machine::optimizing::{Level, Optimized, Options, Profiling, Source, Translation, Who};
-use driver::{CompileOptions, Config, Timing};
+use driver::{CompileOptions, Config, Sampling, Timing};
 use std::path::Path;
 
 /// Random kernels.
@@ -141,6 +141,24 @@ fn versions_start_from_what_the_configuration_says() {
     // Every request that is new pays for translating its block again.
     assert!(all[0].1 > all[1].1, "{} cycles of the host, {} from blocks", all[0].1, all[1].1);
     assert!(all.iter().all(|a| a.2 > 0));
+}
+
+#[test]
+fn samples_of_versions_are_those_of_the_program() {
+    let kernel = generate::kernel_in_rounds(5, ROUNDS);
+    let (config, mut sampling) = (tiny(), Sampling::default());
+    sampling.settings.period = 16;
+    let optimize = Some(Options { level: Level::Cta, who: Who::Host, copies: true });
+    let timing = Timing { optimize, sampling: Some(&sampling), ..Timing::new(&config) };
+    let (_, stats) = run_timed(&kernel.text, &CompileOptions::default(), Some(timing), 1).expect("it runs");
+    let instructions = stats.report.expect("timed").stalls.len();
+    let sampled = *stats.sampled.expect("sampled");
+    let places: Vec<u32> =
+        driver::trace::record::read_all(sampled.form, &sampled.bytes).map(|r| r.instruction()).collect();
+    assert!(places.iter().any(|&n| n as usize >= instructions), "some are of versions");
+    let samples = driver::profile::samples("cycles".into(), instructions, &[sampled], 0);
+    assert_eq!(samples.records, places.len() as u64, "all have a place in the program");
+    assert_eq!(samples.counts.iter().flatten().map(|&n| u64::from(n)).sum::<u64>(), samples.records);
 }
 
 /// Kernels of more instructions than this are left to `conformance optimizer`.
