@@ -570,7 +570,6 @@ impl<'l, 'p> Run<'l, 'p> {
         for (part, _) in self.parts.iter_mut().zip(&self.is_active).filter(|(_, active)| **active) {
             part.sm.act_alone(&mut part.work, until);
             part.sm.after_exchange(&mut part.work, until);
-            part.sm.flush_trace(false);
             self.ends.append(&mut part.sm.ends);
             for (launch, linear, text) in part.sm.output.drain(..) {
                 let job = self.tasks.as_ref().map_or(0, |t| t.job_of(launch));

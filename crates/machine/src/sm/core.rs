@@ -96,8 +96,8 @@ pub struct Sm {
     pub(super) launches: Vec<Counted>,
     /// Who watches, if anybody does.
     pub(super) watcher: Option<Box<Watcher>>,
-    /// When the step of its timeline ends, and whether its records go through the load-store unit.
-    step_at: u64,
+    /// When the trace cell's table is looked at, and whether its records go through the load-store unit.
+    flush_at: u64,
     pub(super) drains: bool,
     /// Requests since the last exchange, and those from before that leave later.
     pub out: Vec<Request>,
@@ -192,7 +192,7 @@ impl Sm {
             counters: Counters::default(),
             launches: Vec::new(),
             watcher: None,
-            step_at: u64::MAX,
+            flush_at: u64::MAX,
             drains: false,
             out: Vec::new(),
             outgoing: Outgoing::default(),
@@ -411,8 +411,8 @@ impl Sm {
             if now >= limit || (now >= until.0 && self.concerns_others()) {
                 return;
             }
-            if now >= self.step_at {
-                self.step(now);
+            if now >= self.flush_at {
+                self.flush_trace(now);
             }
             if event <= now {
                 self.answers(work, now);
@@ -434,7 +434,7 @@ impl Sm {
                 continue;
             }
             if now < self.sample_at && self.is_plain() {
-                self.turns(work, event.min(limit).min(self.sample_at).min(self.step_at));
+                self.turns(work, event.min(limit).min(self.sample_at).min(self.flush_at));
                 if self.is_held {
                     self.next = self.first().from;
                     return;
@@ -449,7 +449,7 @@ impl Sm {
             }
             match &self.policies {
                 Some(p) if !p.is_local() => self.schedule_by_policy(work, turn.sub_core, now),
-                _ => self.turn(work, &turn, alone.min(self.sample_at).min(self.step_at)),
+                _ => self.turn(work, &turn, alone.min(self.sample_at).min(self.flush_at)),
             }
             if self.touched || self.policies.is_some() {
                 self.note_turns();
@@ -531,39 +531,33 @@ impl Sm {
 
     /// Somebody watches from now on, or nobody.
     pub fn watch(&mut self, watcher: Option<Box<Watcher>>) {
-        let recorder = watcher.as_ref().and_then(|w| w.recorder.as_ref());
-        self.step_at = recorder.map_or(u64::MAX, |r| r.buckets.end());
-        self.drains = watcher.as_ref().and_then(|w| w.cell.as_ref()).is_some_and(TraceCell::drains);
+        let cell = watcher.as_ref().and_then(|w| w.cell.as_ref());
+        self.drains = cell.is_some_and(TraceCell::drains);
+        self.flush_at = cell.map_or(u64::MAX, TraceCell::flush_at);
         self.watcher = watcher;
     }
 
     /// Nobody watches any more: who did, with all that there was to see.
     pub fn take_watcher(&mut self) -> Option<Box<Watcher>> {
-        self.flush_trace(true);
-        (self.step_at, self.drains) = (u64::MAX, false);
+        (self.flush_at, self.drains) = (u64::MAX, false);
         let mut watcher = self.watcher.take();
+        if let Some(cell) = watcher.as_mut().and_then(|w| w.cell.as_mut()) {
+            cell.flush(u64::MAX);
+        }
         if let Some(recorder) = watcher.as_mut().and_then(|w| w.recorder.as_mut()) {
             recorder.finish();
         }
         watcher
     }
 
-    /// A step of the timeline is over.
+    /// All that happened before a cycle is known: records of the trace cell that are complete go on.
     #[cold]
-    fn step(&mut self, now: u64) {
-        let recorder = self.watcher.as_mut().and_then(|w| w.recorder.as_mut());
-        self.step_at = recorder.map_or(u64::MAX, |r| r.step(now));
-    }
-
-    /// Records of the trace cell that are complete go on, if there are many.
-    pub fn flush_trace(&mut self, always: bool) {
+    fn flush_trace(&mut self, now: u64) {
         let Some(cell) = self.watcher.as_mut().and_then(|w| w.cell.as_mut()) else { return };
-        if always || cell.is_full() {
-            let used = self.warps.iter().filter(|w| w.state != State::Empty);
-            let horizon = used.map(|w| w.since).min().unwrap_or(u64::MAX).min(self.horizon);
-            // Warps that start have nothing before the exchange point that they come at.
-            cell.flush(if always { u64::MAX } else { horizon });
-        }
+        let used = self.warps.iter().filter(|w| w.state != State::Empty);
+        // Warps that start have nothing before the cycle at which they come.
+        cell.flush(used.map(|w| w.since).min().unwrap_or(u64::MAX).min(now));
+        self.flush_at = cell.next_flush(now);
     }
 
     /// Looks, every so many cycles from `start` on, how far the warps of each CTA are.
@@ -668,10 +662,8 @@ impl Sm {
         if warp.generation != owner.generation {
             return;
         }
-        for place in owner.first..owner.first + u16::from(owner.places) {
-            warp.places[place as usize].ready = Ready::at(at, owner.producer);
-        }
-        warp.loads -= 1;
+        let places = owner.first..owner.first + u16::from(owner.places);
+        warp.complete(places, Ready::at(at, owner.producer));
         match warp.state {
             State::Pending(Stall::LongScoreboard | Stall::ShortScoreboard) => self.plan(work, n, now),
             State::Draining if warp.loads == 0 => self.leave(work, n, at.max(now)),

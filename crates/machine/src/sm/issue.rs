@@ -268,10 +268,7 @@ impl Way<'_> {
         let Issued { operands_read, left, result } =
             self.load_store.issue(Cycle(now), &operation, self.out, counters);
         // What the operation reads must not change before it is read.
-        let read = Ready::at(operands_read.0, timing.producer);
-        for &p in reads {
-            warp.places[p as usize].read = read;
-        }
+        warp.read(reads, Ready::at(operands_read.0, timing.producer));
         if returns {
             let ready = match result {
                 Outcome::At(at) => Ready::at(at.0, timing.producer),

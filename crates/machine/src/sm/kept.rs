@@ -12,7 +12,9 @@ impl Sm {
         let spec = self.spec.clone();
         *self = other;
         self.spec = spec;
-        is_alike && self.log.is_sound()
+        let slots = self.warps.len();
+        let cell = self.watcher.as_ref().and_then(|w| w.cell.as_ref());
+        is_alike && self.log.is_sound() && cell.is_none_or(|cell| cell.is_sound(slots))
     }
 
     /// Whether the warps that were read from a file are where warps of these CTAs can be.

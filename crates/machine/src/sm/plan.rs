@@ -72,32 +72,52 @@ impl<W: Watch> Supply<'_, W> {
         let at = warp.issued + u64::from(timing.wait);
         if at > since {
             self.stalls.charge(pc, Stall::Wait, at - since);
-            self.watch.wait(slot, warp, code.checks(timing), Stall::Wait, since, at);
+            if !W::IS_NOBODY {
+                self.watch.wait(slot, warp, code.checks(timing), Stall::Wait, since, at);
+            }
             since = at;
         }
         if timing.is_simple {
             warp.since = since;
             return Planned::At;
         }
-        // The latest of what has its own time, by producer.
-        let mut latest = [0u64; 4];
-        for &p in code.checks(timing) {
-            let place = &warp.places[(p & !FOR_READERS) as usize];
-            let ready = if p & FOR_READERS == 0 { place.ready } else { place.read };
-            latest[ready.producer()] = latest[ready.producer()].max(ready.cycle());
-        }
-        let fixed = latest[Producer::Fixed as usize].max(latest[Producer::Fma as usize]);
-        let reasons = [Stall::Wait, Stall::LongScoreboard, Stall::ShortScoreboard];
-        for (reason, at) in reasons.into_iter().zip([fixed, latest[1], latest[2]]) {
-            if at > since {
-                if at >= UNKNOWN {
-                    warp.since = since;
-                    warp.state = State::Pending(reason);
-                    return Planned::Waiting;
+        // Where all that was on its way is there, nothing has to be looked up.
+        if warp.open_until > since {
+            // The latest of what has its own time, by producer: all of them in registers of the host.
+            let (mut fixed, mut long, mut short) = (0, 0, 0);
+            for &p in code.checks(timing) {
+                let place = &warp.places[(p & !FOR_READERS) as usize];
+                let ready = if p & FOR_READERS == 0 { place.ready } else { place.read };
+                let (at, by) = (ready.cycle(), ready.producer());
+                let of = |is: bool| if is { at } else { 0 };
+                long = of(by == Producer::Long as usize).max(long);
+                short = of(by == Producer::Short as usize).max(short);
+                fixed = of(by != Producer::Long as usize && by != Producer::Short as usize).max(fixed);
+            }
+            let mut wait = |reason: Stall, at: u64| {
+                if at > since {
+                    if at >= UNKNOWN {
+                        return false;
+                    }
+                    self.stalls.charge(pc, reason, at - since);
+                    self.watch.wait(slot, warp, code.checks(timing), reason, since, at);
+                    since = at;
                 }
-                self.stalls.charge(pc, reason, at - since);
-                self.watch.wait(slot, warp, code.checks(timing), reason, since, at);
-                since = at;
+                true
+            };
+            let pending = if !wait(Stall::Wait, fixed) {
+                Some(Stall::Wait)
+            } else if !wait(Stall::LongScoreboard, long) {
+                Some(Stall::LongScoreboard)
+            } else if !wait(Stall::ShortScoreboard, short) {
+                Some(Stall::ShortScoreboard)
+            } else {
+                None
+            };
+            if let Some(reason) = pending {
+                warp.since = since;
+                warp.state = State::Pending(reason);
+                return Planned::Waiting;
             }
         }
         warp.since = since;

@@ -170,10 +170,7 @@ impl Shared<'_> {
         let before = supply.watch.before(counters);
         let from = (sub.number, u32::from(timing.words));
         let (issued, ready) = self.load_store.issue_shared(Cycle(now), kind, from, passes, counters);
-        let read = Ready::at(issued.operands_read.0, timing.producer);
-        for &p in reads {
-            warp.places[p as usize].read = read;
-        }
+        warp.read(reads, Ready::at(issued.operands_read.0, timing.producer));
         if is_load {
             warp.write(writes, Ready::at(ready.0, timing.producer));
         } else {

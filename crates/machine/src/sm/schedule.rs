@@ -182,7 +182,6 @@ impl Sm {
             }
             sub.plan_after(timing.class, eligible, now);
         }
-        supply.watch.issued(issued);
         self.counters.eligible_cycles += issued;
         self.counters.eligible_warps += seen;
         self.counters.issue_cycles += issued;
@@ -275,7 +274,8 @@ impl<W: Watch> Supply<'_, W> {
         let threads = if W::THREADS { resident.active(index).count_ones() } else { 0 };
         let mut to = warp.pc + 1;
         if timing.run > 0 {
-            warp.ahead = resident.run(index, timing.run.into());
+            // No more than asked for.
+            warp.ahead = resident.run(index, timing.run.into()) as u8;
         } else if timing.kind == Kind::Branch
             && let Some(pc) = resident.branch(index)
         {
@@ -284,7 +284,7 @@ impl<W: Watch> Supply<'_, W> {
         if warp.ahead == 0 {
             return None;
         }
-        self.watch.execute(warp.row(), warp.ahead, threads);
+        self.watch.execute(warp.row(), warp.ahead.into(), threads);
         Some(to)
     }
 

@@ -92,21 +92,21 @@ struct PipeState {
     classes: u32,
 }
 
-/// What a class of instructions waits for.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct ClassState {
+/// What classes of instructions wait for, by class.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Classes {
     /// When one of its pipes is free; [`u64::MAX`] while that is not known.
-    free: u64,
+    free: [u64; PLACES],
     /// Cycles so far, and ahead, in which none was.
-    busy: u64,
+    busy: [u64; PLACES],
     /// The same for cycles in which the dispatcher was held and a pipe was free.
-    held: u64,
+    held: [u64; PLACES],
     /// Where it waits for something whose time is not known: since when.
-    closed: u64,
+    closed: [u64; PLACES],
     /// The only pipe that it has, if no other class of the program runs there and nobody queues.
-    own_pipe: u8,
+    own_pipe: [u8; PLACES],
     /// Cycles that a warp takes to enter that one.
-    interval: u32,
+    interval: [u64; PLACES],
 }
 
 /// The place of a warp in a sub-core.
@@ -121,14 +121,19 @@ pub struct SubCore {
     want: [u64; PLACES],
     /// Classes in `want` that have warps.
     wanted: u32,
-    classes: [ClassState; PLACES],
+    classes: Classes,
     pipes: Vec<PipeState>,
+    /// Cycles that a warp takes to enter each pipe.
+    pipe_intervals: [u64; PIPES],
+    /// Of each class: those of the program, a bit each, that share a pipe with it. All of them are looked at when one enters,
+    /// whichever pipe it takes: the host can tell before how many they are.
+    rivals: [u32; PLACES],
+    /// Pipes with room for warps that wait, a bit each.
+    queued: u32,
     /// When the next warp can enter each pipe; never for places without one.
     pipe_free: [u64; PIPES],
     /// Pipes of a class; [`NO_PIPE`] where there are fewer.
     pipes_of: [[u8; PIPES_OF_CLASS]; PLACES],
-    /// Classes that the program has instructions of, a bit each.
-    used_classes: u32,
     /// The dispatcher is held until then.
     dispatch_free: u64,
     /// Reads that wait in front of each bank, as of a cycle; 16 bits a bank.
@@ -172,22 +177,26 @@ impl SubCore {
         let mut pipe_free = [u64::MAX; PIPES];
         pipe_free[..pipes.len().min(PIPES - 1)].fill(0);
         let bank_shift = spec.bank_ports.max(1).ilog2();
-        SubCore {
+        let mut sub = SubCore {
             wheel: Wheel::new(),
             want: [0; PLACES],
             wanted: 0,
-            classes: [ClassState {
-                free: 0,
-                busy: 0,
-                held: 0,
-                closed: u64::MAX,
-                own_pipe: NO_PIPE,
-                interval: 0,
-            }; PLACES],
+            classes: Classes {
+                free: [0; PLACES],
+                busy: [0; PLACES],
+                held: [0; PLACES],
+                closed: [u64::MAX; PLACES],
+                own_pipe: [NO_PIPE; PLACES],
+                interval: [0; PLACES],
+            },
+            pipe_intervals: std::array::from_fn(|n| pipes.get(n).map_or(0, |p| p.interval)),
+            rivals: [0; PLACES],
+            queued: (0..)
+                .zip(&pipes)
+                .fold(0, |set, (n, p)| set | u32::from(p.queue.is_some()) << (n % PIPES as u32)),
             pipes,
             pipe_free,
             pipes_of,
-            used_classes: u32::MAX,
             dispatch_free: 0,
             bank_reads: 0,
             bank_time: 0,
@@ -203,12 +212,13 @@ impl SubCore {
             unplanned: None,
             next: u64::MAX,
             stopped: None,
-        }
+        };
+        sub.begin_launch(u32::MAX);
+        sub
     }
 
     /// A program with instructions of these classes runs; others are not kept track of.
     pub fn begin_launch(&mut self, classes: u32) {
-        self.used_classes = classes;
         for c in 0..CLASSES {
             let pipes = self.pipes_of[c];
             let free = pipes.map(|n| self.pipe_free[n as usize % PIPES]);
@@ -218,10 +228,12 @@ impl SubCore {
                 p.queue.is_none() && pipes[1] == NO_PIPE && p.classes & classes & !(1 << c) == 0
             };
             let own = first.filter(is_own);
-            let state = &mut self.classes[c];
-            (state.free, state.busy, state.held) = (free, 0, 0);
-            state.own_pipe = own.map_or(NO_PIPE, |_| pipes[0]);
-            state.interval = own.map_or(0, |p| p.interval as u32);
+            let own_pipes = pipes.iter().filter_map(|&n| self.pipes.get(usize::from(n)));
+            self.rivals[c] = own_pipes.fold(0, |set, p| set | p.classes & classes);
+            let of = &mut self.classes;
+            (of.free[c], of.busy[c], of.held[c]) = (free, 0, 0);
+            of.own_pipe[c] = own.map_or(NO_PIPE, |_| pipes[0]);
+            of.interval[c] = own.map_or(0, |p| p.interval);
         }
     }
 
@@ -340,7 +352,7 @@ impl SubCore {
         if self.wanted != 0 {
             return None;
         }
-        let now = warp.since.max(self.classes[warp.class as usize].free).max(self.dispatch_free);
+        let now = warp.since.max(self.classes.free[warp.class as usize]).max(self.dispatch_free);
         if now >= limit || self.wheel.next() <= now {
             return None;
         }
@@ -373,16 +385,20 @@ impl SubCore {
     /// Cycles up to `now` in which the class had no free pipe, and in which the dispatcher was held all the same.
     #[inline(always)]
     pub fn busy(&self, class: Class, now: u64) -> (u64, u64) {
-        let class = &self.classes[class as usize];
-        if class.free == u64::MAX {
-            return (class.busy + now.saturating_sub(class.closed), class.held);
+        let (of, c) = (&self.classes, class as usize);
+        let (free, busy, held) = (of.free[c], of.busy[c], of.held[c]);
+        if free <= now && self.dispatch_free <= now {
+            return (busy, held);
+        }
+        if free == u64::MAX {
+            return (busy + now.saturating_sub(of.closed[c]), held);
         }
         // Counted ahead, when the pipe was taken and the dispatcher held: no more than that.
-        let mut held = class.held;
-        if self.dispatch_free > now {
-            held = held.saturating_sub(self.dispatch_free.saturating_sub(now.max(class.free)));
-        }
-        (class.busy.saturating_sub(class.free.saturating_sub(now)), held)
+        let more = match self.dispatch_free > now {
+            true => self.dispatch_free.saturating_sub(now.max(free)),
+            false => 0,
+        };
+        (busy.saturating_sub(free.saturating_sub(now)), held.saturating_sub(more))
     }
 
     // --- choosing -----------------------------------------------------------------------------------------------
@@ -397,7 +413,7 @@ impl SubCore {
         while rest != 0 {
             let c = rest.trailing_zeros() as usize;
             rest &= rest - 1;
-            if self.classes[c % PLACES].free <= now {
+            if self.classes.free[c % PLACES] <= now {
                 found |= self.want[c % PLACES];
             }
         }
@@ -419,7 +435,7 @@ impl SubCore {
     /// Whether an instruction of the class could enter a pipe now.
     #[inline(always)]
     pub fn is_free(&self, class: Class, now: u64) -> bool {
-        self.classes[class as usize].free <= now
+        self.classes.free[class as usize] <= now
     }
 
     /// The chosen warp no longer asks.
@@ -436,13 +452,13 @@ impl SubCore {
     /// An instruction enters a free pipe of its class: the cycle at which the pipe begins with it.
     #[inline(always)]
     pub fn enter(&mut self, class: Class, now: u64) -> u64 {
-        let c = class as usize;
-        let state = &mut self.classes[c];
-        if state.own_pipe != NO_PIPE && state.free <= now {
-            let free = now + u64::from(state.interval);
-            state.busy += u64::from(state.interval) - 1;
-            state.free = free;
-            self.pipe_free[state.own_pipe as usize % PIPES] = free;
+        let (of, c) = (&mut self.classes, class as usize);
+        let own = of.own_pipe[c];
+        if own != NO_PIPE && of.free[c] <= now {
+            let free = now + of.interval[c];
+            of.busy[c] += of.interval[c] - 1;
+            of.free[c] = free;
+            self.pipe_free[own as usize % PIPES] = free;
             return now;
         }
         self.enter_any(c, now)
@@ -462,33 +478,36 @@ impl SubCore {
         if pipes[2] != NO_PIPE {
             best = pipes[2..].iter().fold(best, |best, &n| sooner(best, n));
         }
-        let pipe = &mut self.pipes[best as usize];
-        let (start, free) = match &mut pipe.queue {
-            None => (now, now + pipe.interval),
-            Some(queue) => {
-                // The queue has room sooner than the pipe is through with what is in it.
-                let start = now.max(queue.last().0);
-                queue.put(Cycle(start + pipe.interval));
-                (start, queue.room().0)
-            }
+        let n = best as usize % PIPES;
+        let (start, free) = match self.queued >> n & 1 {
+            0 => (now, now + self.pipe_intervals[n]),
+            _ => self.queue_up(n, now),
         };
-        self.pipe_free[best as usize % PIPES] = free;
-        let mut rest = pipe.classes & self.used_classes;
+        self.pipe_free[n] = free;
+        let mut rest = self.rivals[c];
         while rest != 0 {
             let c = rest.trailing_zeros() as usize % PLACES;
             rest &= rest - 1;
-            if self.classes[c].free != u64::MAX {
-                let [p, q, ..] = self.pipes_of[c];
-                let mut free = self.pipe_free[p as usize % PIPES].min(self.pipe_free[q as usize % PIPES]);
-                if q != NO_PIPE {
-                    for &n in &self.pipes_of[c][2..] {
-                        free = free.min(self.pipe_free[n as usize % PIPES]);
-                    }
+            if self.classes.free[c] != u64::MAX {
+                let [p, q, r, s] = self.pipes_of[c].map(|n| n as usize % PIPES);
+                let mut free = self.pipe_free[p].min(self.pipe_free[q]);
+                if r != usize::from(NO_PIPE) {
+                    free = free.min(self.pipe_free[r]).min(self.pipe_free[s]);
                 }
                 self.hold_class(c, now, free);
             }
         }
         start
+    }
+
+    /// A warp waits in front of a pipe that has a queue: when the pipe begins with it, and when the next one can come.
+    fn queue_up(&mut self, n: usize, now: u64) -> (u64, u64) {
+        let pipe = &mut self.pipes[n];
+        let Some(queue) = &mut pipe.queue else { return (now, now + pipe.interval) };
+        // The queue has room sooner than the pipe is through with what is in it.
+        let start = now.max(queue.last().0);
+        queue.put(Cycle(start + pipe.interval));
+        (start, queue.room().0)
     }
 
     /// The class cannot issue before `free`, because a queue behind it is full.
@@ -497,40 +516,38 @@ impl SubCore {
         if free == u64::MAX {
             return self.close(class, now);
         }
-        self.hold_class(class as usize, now, free.max(self.classes[class as usize].free));
+        self.hold_class(class as usize, now, free);
     }
 
     #[inline(always)]
     fn hold_class(&mut self, c: usize, now: u64, free: u64) {
-        let class = &mut self.classes[c];
-        let (old, new) = (class.free.max(now + 1), free.max(now + 1));
         // A class only gets busier.
-        class.busy += new.saturating_sub(old);
-        class.free = class.free.max(free);
+        let old = self.classes.free[c];
+        self.classes.busy[c] += free.saturating_sub(old.max(now + 1));
+        self.classes.free[c] = old.max(free);
     }
 
     /// The class cannot issue until [`SubCore::open`].
     fn close(&mut self, class: Class, now: u64) {
-        let class = &mut self.classes[class as usize];
-        if class.free != u64::MAX {
-            class.closed = class.free.max(now + 1);
-            class.free = u64::MAX;
+        let (of, c) = (&mut self.classes, class as usize);
+        if of.free[c] != u64::MAX {
+            of.closed[c] = of.free[c].max(now + 1);
+            of.free[c] = u64::MAX;
         }
     }
 
     pub fn is_closed(&self, class: Class) -> bool {
-        self.classes[class as usize].free == u64::MAX
+        self.classes.free[class as usize] == u64::MAX
     }
 
     /// A closed class can issue again from `free` on.
     pub fn open(&mut self, class: Class, now: u64, free: u64) {
-        let c = class as usize;
-        let class = &mut self.classes[c];
+        let (of, c) = (&mut self.classes, class as usize);
         let free = free.max(now);
-        class.busy += free.saturating_sub(class.closed);
-        class.free = free.max(class.closed);
+        of.busy[c] += free.saturating_sub(of.closed[c]);
+        of.free[c] = free.max(of.closed[c]);
         if self.wanted >> c & 1 != 0 {
-            self.next = self.next.min(class.free);
+            self.next = self.next.min(of.free[c]);
         }
     }
 
@@ -553,19 +570,22 @@ impl SubCore {
     fn hold_dispatch(&mut self, now: u64) {
         let most = (0..BANKS).map(|n| self.bank_reads >> (16 * n) & (TOP - 1)).max().unwrap_or(0);
         let until = now + (most >> self.bank_shift) - self.operand_buffer;
-        for class in &mut self.classes {
-            class.held += until.saturating_sub(class.free.max(now + 1));
-        }
+        self.count_held(now + 1, until);
         self.dispatch_free = until;
+    }
+
+    /// The dispatcher is held between two cycles, which counts for classes that have a free pipe.
+    fn count_held(&mut self, from: u64, until: u64) {
+        for (held, free) in self.classes.held.iter_mut().zip(&self.classes.free) {
+            *held += until.saturating_sub(*free.max(&from));
+        }
     }
 
     /// Somebody else takes the next issue slots.
     pub fn hold_for(&mut self, now: u64, slots: u64) {
         let from = self.dispatch_free.max(now);
         let until = from + slots;
-        for class in &mut self.classes {
-            class.held += until.saturating_sub(class.free.max(from));
-        }
+        self.count_held(from, until);
         self.dispatch_free = until;
     }
 
@@ -599,7 +619,7 @@ impl SubCore {
 
     /// Sets the next cycle at which a warp of the set could issue, or one wants to be looked at.
     pub fn plan_next_of(&mut self, set: u64, now: u64) {
-        let free = |c: usize| self.classes[c % PLACES].free;
+        let free = |c: usize| self.classes.free[c % PLACES];
         let next = (0..CLASSES).filter(|&c| self.want[c] & set != 0).map(free).min().unwrap_or(u64::MAX);
         self.next = next.max(self.dispatch_free).max(now + 1).min(self.wheel.next());
     }
@@ -612,7 +632,7 @@ impl SubCore {
         while rest != 0 {
             let c = rest.trailing_zeros() as usize;
             rest &= rest - 1;
-            next = next.min(self.classes[c % PLACES].free);
+            next = next.min(self.classes.free[c % PLACES]);
         }
         self.next = next.max(self.dispatch_free).max(now + 1).min(self.wheel.next());
     }

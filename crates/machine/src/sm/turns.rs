@@ -136,6 +136,8 @@ impl Sm {
         };
         // Others may have changed who is chosen.
         self.subs.iter_mut().for_each(|sub| sub.stopped = None);
+        // Mostly there is one launch: whose code it is need not be read from the warp.
+        let only = contexts.first().filter(|_| contexts.len() == 1);
         let (mut issued, mut seen) = (0, 0);
         let halt = 'turns: loop {
             let turn = first(&self.keys);
@@ -175,7 +177,10 @@ impl Sm {
                 };
                 let n = sub.slot(bit);
                 let warp = &mut warps[usize::from(n)];
-                let context = &contexts[usize::from(warp.context)];
+                let context = match only {
+                    Some(context) => context,
+                    None => &contexts[usize::from(warp.context)],
+                };
                 let code = &context.code;
                 // Whether the warp is among those that ask. While no other can issue, it need not be.
                 let mut is_asking = true;
@@ -259,7 +264,6 @@ impl Sm {
             }
             self.keys[s] = key(sub.next, s);
         };
-        supply.watch.issued(issued);
         supply.counters.eligible_cycles += issued;
         supply.counters.eligible_warps += seen;
         supply.counters.issue_cycles += issued;

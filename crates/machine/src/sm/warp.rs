@@ -64,12 +64,12 @@ pub struct WarpSlot {
     pub issued: u64,
     /// Busy cycles of its class's pipes, and held ones, when it began to ask.
     pub marks: (u64, u64),
+    /// No place of the scoreboard has a later cycle than this; none that is known, while one is [`UNKNOWN`].
+    pub open_until: u64,
     /// The next instruction.
     pub pc: u32,
     /// The code line that the warp's instruction buffer holds.
     pub line: u32,
-    /// Instructions from `pc` on that have been executed already.
-    pub ahead: u32,
     /// The row of its launch's first instruction in tables that have one for every instruction of every launch.
     pub rows: u32,
     /// The CTA slot, and the warp's number in the CTA.
@@ -80,25 +80,30 @@ pub struct WarpSlot {
     /// What kind of pipe the next instruction asks for.
     pub class: Class,
     pub state: State,
-    pub sub_core: u8,
     pub bit: Bit,
+    pub sub_core: u8,
+    /// Instructions from `pc` on that have been executed already.
+    pub ahead: u8,
     /// Number of the slot's warp, so that late answers to an earlier one are known.
     pub generation: u16,
     /// Whom it is counted with: the number of the host's launch that it belongs to.
     pub group: u16,
+    /// Its local memory is in global memory since it was suspended.
+    pub is_remapped: bool,
     /// Loads and atomics under way, and stores that are not acknowledged.
     pub loads: u32,
     pub stores: u32,
     /// When its last store has left the load-store unit.
     pub stores_left: u64,
-    /// Where its local memory begins, and whether that is in global memory since it was suspended.
+    /// Where its local memory begins.
     pub local_base: u64,
-    pub is_remapped: bool,
+    /// The latest cycle of a place that is known.
+    known_until: u64,
     /// The scoreboard: predicates, uniform registers, registers.
     pub places: Vec<Place>,
 }
 
-const _: () = assert!(std::mem::offset_of!(WarpSlot, loads) <= 64);
+const _: () = assert!(std::mem::offset_of!(WarpSlot, ahead) < 64 && size_of::<WarpSlot>() == 128);
 
 /// A place of the scoreboard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -130,6 +135,8 @@ impl WarpSlot {
             issued: 0,
             since: 0,
             marks: (0, 0),
+            open_until: 0,
+            known_until: 0,
             loads: 0,
             stores: 0,
             stores_left: 0,
@@ -155,8 +162,40 @@ impl WarpSlot {
     /// These places can be used from then on.
     #[inline(always)]
     pub fn write(&mut self, places: &[u16], ready: Ready) {
+        self.note(ready.cycle());
         for &p in places {
             self.places[p as usize].ready = ready;
+        }
+    }
+
+    /// A place gets a cycle.
+    #[inline(always)]
+    fn note(&mut self, cycle: u64) {
+        self.open_until = self.open_until.max(cycle);
+        if cycle < UNKNOWN {
+            self.known_until = self.known_until.max(cycle);
+        }
+    }
+
+    /// What an operation reads must not change before this.
+    #[inline(always)]
+    pub fn read(&mut self, places: &[u16], read: Ready) {
+        self.note(read.cycle());
+        for &p in places {
+            self.places[p as usize].read = read;
+        }
+    }
+
+    /// What these places wait for comes in a cycle that is known now: one load less is under way.
+    #[inline(always)]
+    pub fn complete(&mut self, places: std::ops::Range<u16>, ready: Ready) {
+        for place in places {
+            self.places[place as usize].ready = ready;
+        }
+        self.note(ready.cycle());
+        self.loads -= 1;
+        if self.loads == 0 {
+            self.open_until = self.known_until;
         }
     }
 
@@ -165,6 +204,7 @@ impl WarpSlot {
     pub fn write_after(&mut self, places: &[u16], timing: &Timing, start: u64) {
         for (k, &p) in places.iter().enumerate() {
             let at = start + u64::from(timing.latency_of(k));
+            self.note(at);
             self.places[p as usize].ready = Ready::at(at, timing.producer);
         }
     }
@@ -199,6 +239,7 @@ impl WarpSlot {
         self.ahead = 0;
         (self.issued, self.since) = (at.saturating_sub(1), at);
         (self.loads, self.stores, self.stores_left) = (0, 0, 0);
+        (self.open_until, self.known_until) = (0, 0);
         self.is_remapped = false;
         self.places.clear();
         self.places.resize(places, Place::default());

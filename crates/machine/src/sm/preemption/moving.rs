@@ -259,7 +259,7 @@ impl Sm {
             let cta = &mut work.ctas[slot];
             let warp = &self.warps[n];
             let is_blocked = moving.blocked.contains(&(n as u16));
-            let issuing = Issuing { pc: warp.pc, ahead: warp.ahead, is_blocked };
+            let issuing = Issuing { pc: warp.pc, ahead: warp.ahead.into(), is_blocked };
             let mut written = cta.resident.save_warp(index, layout.warp(&area, index as u64), issuing);
             let bytes = cta.resident.warp_state_bytes(index);
             let local = layout.local(&area, index as u64);
@@ -401,7 +401,7 @@ impl Sm {
             let warp = &mut self.warps[usize::from(n)];
             warp.start(slot as u16, index, context as u16, c, now);
             warp.state = State::Moving;
-            (warp.pc, warp.ahead) = (issuing.pc, issuing.ahead);
+            (warp.pc, warp.ahead) = (issuing.pc, issuing.ahead.min(u8::MAX.into()) as u8);
             warp.local_base = if w.row.is_remapped { w.row.pointer } else { slot_base };
             warp.is_remapped = w.row.is_remapped;
             self.table.put(n.into(), w.row);

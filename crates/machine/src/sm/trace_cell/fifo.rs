@@ -29,11 +29,16 @@ impl Fifo {
         }
     }
 
+    /// Each record has left before the next one comes.
+    #[inline(always)]
+    pub fn is_fast(&self) -> bool {
+        self.leave <= self.enter
+    }
+
     /// A record of a cycle; false where it is lost. Cycles come in order.
     #[inline(always)]
     pub fn put(&mut self, cycle: u64) -> bool {
-        // Each has left before the next one comes.
-        self.leave <= self.enter || self.wait(cycle)
+        self.is_fast() || self.wait(cycle)
     }
 
     fn wait(&mut self, cycle: u64) -> bool {

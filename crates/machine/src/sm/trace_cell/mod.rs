@@ -6,31 +6,31 @@
 
 mod fifo;
 pub mod registers;
-mod runs;
 mod spec;
+mod table;
 #[cfg(test)]
 mod tests;
 
 pub use registers::{Drain, Event, RegisterError, Registers, Settings};
 pub use spec::Spec;
 
-use super::code::{Class, Kind};
+use super::code::{Class, Kind, Timing};
 use super::waits::FOR_READERS;
 use super::warp::WarpSlot;
 use super::watch::{Waited, reasons};
 use crate::stall::Stall;
 use fifo::Fifo;
-use runs::{Cell, Rows, Slot, tidy};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use table::{Cell, ROWS, Row, Table};
 use trace::record::{Form, INSTRUCTION_BYTES, Record};
 
 /// Bytes that the load-store units store at once.
 const LINE: u64 = 128;
 /// Most warp slots of an SM.
 const SLOTS: usize = 64;
-/// Runs, intervals and events that are kept before they are worked on.
-const MANY: usize = 1 << 14;
+/// Cycles whose intervals and events are kept before they are worked on, where moments are made by events.
+const EVENT_CYCLES: u64 = 1 << 10;
 
 /// A warp in a state, for moments that are not known yet.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -51,6 +51,16 @@ struct Counted {
     count: u32,
 }
 
+/// A warp slot as the cell sees it.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Slot {
+    /// Its next moment, none where the warp is not wanted, and that one's number.
+    next: u64,
+    number: u64,
+    cta: u16,
+    is_wanted: bool,
+}
+
 /// The trace cell of an SM.
 #[derive(Serialize, Deserialize)]
 pub struct TraceCell {
@@ -63,14 +73,13 @@ pub struct TraceCell {
     /// The cycle that sampling counts from, and the cycles between which it is on.
     base: u64,
     window: (u64, u64),
-    /// The next moment of each slot; none where the warp is not wanted.
+    /// Intervals of each slot up to later than this matter: up to its next moment, all where events do.
     #[serde(with = "simt::arrays")]
-    next: [u64; SLOTS],
+    due: [u64; SLOTS],
     slots: Vec<Slot>,
+    table: Table,
     /// One warp in turn: the slot of each scheduler that had the last one.
     turns: Vec<usize>,
-    /// Runs of all slots that have not gone on.
-    waiting_runs: usize,
     /// By events: how many are missing until the next moment, moments, the number of the first of them, and what warps
     /// did.
     missing_events: u64,
@@ -118,21 +127,22 @@ impl TraceCell {
         let zero = if settings.machine_clock { 0 } else { start };
         let by_cycles = settings.event.is_none();
         let base = start + settings.phase;
+        let wants_events = !by_cycles || settings.form.counters > 0;
         Some(TraceCell {
             sm,
             calls: calls.to_vec(),
             period: settings.period,
             base,
             window: (zero.saturating_add(settings.window.0), zero.saturating_add(settings.window.1)),
-            next: [u64::MAX; SLOTS],
-            slots: vec![Slot::default(); slots],
+            due: [if wants_events { 0 } else { u64::MAX }; SLOTS],
+            slots: vec![Slot { next: u64::MAX, number: 0, cta: 0, is_wanted: false }; slots],
+            table: Table::new(slots),
             turns: (0..schedulers.max(1)).collect(),
-            waiting_runs: 0,
             missing_events: settings.period + settings.phase,
             moments: Vec::new(),
             first_moment: 0,
             intervals: Vec::new(),
-            wants_events: !by_cycles || settings.form.counters > 0,
+            wants_events,
             counted: Vec::new(),
             counters: [0; 4],
             fifo: Fifo::new(spec.fifo, spec.records_per_cycle, settings.form.bytes(), rate),
@@ -166,17 +176,24 @@ impl TraceCell {
                 (self.base + number * self.period, number)
             }
         };
-        self.next[slot as usize % SLOTS] = next;
-        let slot = &mut self.slots[slot as usize];
-        (slot.number, slot.cta, slot.is_wanted) = (number, cta, is_wanted);
+        self.slots[slot as usize] = Slot { next, number, cta, is_wanted };
+        self.set_due(slot);
+    }
+
+    /// The next moment of a slot has changed.
+    #[inline(always)]
+    fn set_due(&mut self, slot: u16) {
+        let next = self.slots[slot as usize].next;
+        self.due[slot as usize % SLOTS] = if self.wants_events { 0 } else { next };
     }
 
     /// The warp of a slot is gone.
     pub fn leave(&mut self, slot: u16) {
         let scheduler = self.scheduler(slot.into());
-        self.next[slot as usize % SLOTS] = u64::MAX;
-        let slot = &mut self.slots[slot as usize];
-        self.present[scheduler] -= u64::from(std::mem::take(&mut slot.is_wanted));
+        let s = &mut self.slots[slot as usize];
+        s.next = u64::MAX;
+        self.present[scheduler] -= u64::from(std::mem::take(&mut s.is_wanted));
+        self.set_due(slot);
     }
 
     /// The scheduler that has a slot.
@@ -190,13 +207,20 @@ impl TraceCell {
         (self.base + number * self.period, number)
     }
 
-    /// Whether an interval of a warp up to a cycle matters.
+    /// Whether an interval of a warp up to a cycle may matter.
     #[inline(always)]
     pub fn is_due(&self, slot: u16, until: u64) -> bool {
-        until > self.next[slot as usize % SLOTS]
+        until > self.due[slot as usize % SLOTS]
     }
 
-    /// Takes the samples of an interval in which one is due; `warp` tells what else the instruction waits for.
+    /// Whether it has a moment that is wanted.
+    #[inline(always)]
+    fn has_moment(&self, slot: u16, until: u64) -> bool {
+        until > self.slots[slot as usize].next
+    }
+
+    /// Takes the samples of an interval that may matter; `warp` tells what else the instruction waits for.
+    #[inline(never)]
     pub fn sample(
         &mut self,
         slot: u16,
@@ -206,6 +230,9 @@ impl TraceCell {
         until: u64,
         warp: Option<(&WarpSlot, &[u16])>,
     ) {
+        if !self.has_moment(slot, until) {
+            return;
+        }
         let cta = self.slots[slot as usize].cta;
         let cell = |stalls: u32| Cell { pc, stalls, cta };
         let missing = warp.map_or([0; 2], |(warp, checks)| missing(warp, checks));
@@ -215,15 +242,15 @@ impl TraceCell {
         }
         // What is missing changes in between.
         let (first, second) = (missing[0].min(missing[1]), missing[0].max(missing[1]));
-        if self.next[slot as usize % SLOTS] < second {
+        if self.slots[slot as usize].next < second {
             for end in [first.min(until), second.min(until)] {
-                let at = self.next[slot as usize % SLOTS];
+                let at = self.slots[slot as usize].next;
                 if at < end {
                     self.take(slot, cell(stalls | holds(missing, at)), end);
                 }
             }
         }
-        if self.is_due(slot, until) {
+        if self.has_moment(slot, until) {
             self.take(slot, cell(stalls), until);
         }
     }
@@ -231,7 +258,7 @@ impl TraceCell {
     /// The same for a state in which nothing else is missing.
     #[inline(never)]
     pub fn sample_alone(&mut self, slot: u16, pc: u32, stalls: u32, from: u64, until: u64) {
-        if self.settings.event.is_some() {
+        if self.wants_events {
             return self.sample(slot, pc, stalls, from, until, None);
         }
         let cta = self.slots[slot as usize].cta;
@@ -250,9 +277,11 @@ impl TraceCell {
     }
 
     /// The same, and of the cycle in which it issues.
-    pub fn sample_issue(&mut self, slot: u16, pc: u32, class: Class, waited: Waited, now: u64) {
+    #[inline(never)]
+    pub fn sample_issue(&mut self, slot: u16, pc: u32, timing: &Timing, waited: Waited, now: u64) {
+        self.happens(pc, timing.kind, now);
         if self.is_due(slot, now) {
-            self.sample_waited(slot, pc, class, waited, now);
+            self.sample_waited(slot, pc, timing.class, waited, now);
         }
         if self.is_due(slot, now + 1) {
             self.sample_alone(slot, pc, 1 << Stall::Selected as u32, now, now + 1);
@@ -263,24 +292,18 @@ impl TraceCell {
     #[inline(always)]
     fn take(&mut self, slot: u16, cell: Cell, until: u64) {
         let s = &mut self.slots[slot as usize];
-        let next = &mut self.next[slot as usize % SLOTS];
         let until = until.min(self.window.1);
-        loop {
-            let count = match until <= *next + self.period {
-                true => 1,
-                false => (until - *next).div_ceil(self.period).min(u32::MAX.into()),
-            };
-            s.put(cell, count as u32);
-            self.waiting_runs += 1;
-            s.number += count;
-            *next += count * self.period;
-            if *next >= until {
-                break;
-            }
+        let count = match until <= s.next + self.period {
+            true => 1,
+            false => (until - s.next).div_ceil(self.period),
+        };
+        self.table.put(slot, s.number, count, cell);
+        s.number += count;
+        s.next += count * self.period;
+        if s.next >= self.window.1 {
+            s.next = u64::MAX;
         }
-        if *next >= self.window.1 {
-            *next = u64::MAX;
-        }
+        self.set_due(slot);
     }
 
     /// Whether somebody wants to know of events.
@@ -407,34 +430,33 @@ impl TraceCell {
         };
         self.counted.sort_unstable_by_key(|c| c.cycle);
         let mut counted = 0;
-        let mut rows = Rows::default();
+        let mut table = std::mem::take(&mut self.table);
         let mut chosen = Vec::new();
-        while self.waiting_runs > 0 {
-            let (first, taken) = rows.fill(&mut self.slots, end);
-            self.waiting_runs -= taken;
-            if rows.len() == 0 {
-                break;
+        let is_plain = !self.settings.in_turn
+            && self.settings.drain != Drain::LoadStore
+            && self.settings.form == Form::default()
+            && self.fifo.is_fast();
+        table.take(end, |number, row| {
+            if is_plain {
+                return self.send_plain(&row);
             }
-            for n in 0..rows.len() {
-                let number = first + n as u64;
-                let cycle = match self.settings.event {
-                    Some(_) => self.moments[(number - self.first_moment) as usize],
-                    None => self.base + number * self.period,
-                };
-                while let Some(c) = self.counted.get(counted).filter(|c| c.cycle < cycle) {
-                    let counter = &mut self.counters[usize::from(c.counter)];
-                    *counter = counter.wrapping_add(c.count);
-                    counted += 1;
-                }
-                if self.settings.in_turn {
-                    self.choose(rows.row(n), &mut chosen);
-                    (1..).zip(&chosen).for_each(|(k, &(slot, cell))| self.send(slot, cell, cycle, k));
-                } else {
-                    (1..).zip(rows.row(n)).for_each(|(k, (slot, cell))| self.send(slot, cell, cycle, k));
-                }
+            let cycle = match self.settings.event {
+                Some(_) => self.moments[(number - self.first_moment) as usize],
+                None => self.base + number * self.period,
+            };
+            while let Some(c) = self.counted.get(counted).filter(|c| c.cycle < cycle) {
+                let counter = &mut self.counters[usize::from(c.counter)];
+                *counter = counter.wrapping_add(c.count);
+                counted += 1;
             }
-        }
-        tidy(&mut self.slots);
+            if self.settings.in_turn {
+                self.choose(row.iter(), &mut chosen);
+                (1..).zip(&chosen).for_each(|(k, &(slot, cell))| self.send(slot, cell, cycle, k));
+            } else {
+                (1..).zip(row.iter()).for_each(|(k, (slot, cell))| self.send(slot, cell, cycle, k));
+            }
+        });
+        self.table = table;
         self.counted.drain(..counted);
         if self.settings.event.is_some() {
             self.moments.drain(..(end - self.first_moment) as usize);
@@ -461,8 +483,25 @@ impl TraceCell {
         }
     }
 
+    /// Records of a moment that nothing but their reasons are told of, through a FIFO that never fills.
+    fn send_plain(&mut self, row: &Row<'_>) {
+        let room = (self.settings.buffer_bytes.saturating_sub(self.bytes.len() as u64) / 8) as usize;
+        let (sm, encoding) = (self.sm, Form::default().encoding);
+        let record = |(_, cell): (u16, Cell)| {
+            let pc = cell.pc * INSTRUCTION_BYTES;
+            Record { pc, stalls: cell.stalls, sm, ..Record::default() }.eight_bytes(encoding)
+        };
+        let before = self.bytes.len();
+        self.bytes.reserve(8 * SLOTS);
+        row.iter().take(room).map(record).for_each(|bytes| self.bytes.extend_from_slice(&bytes));
+        let sent = ((self.bytes.len() - before) / 8) as u64;
+        self.records += sent;
+        if sent == room as u64 {
+            self.lost += row.iter().count() as u64 - sent;
+        }
+    }
+
     /// A record on its way to memory: the so many-th of its moment.
-    #[inline(always)]
     fn send(&mut self, slot: u16, cell: Cell, cycle: u64, number: u64) {
         let is_kept = match self.settings.drain {
             Drain::LoadStore => self.kept.get(&cycle).is_none_or(|&kept| number <= kept),
@@ -497,19 +536,32 @@ impl TraceCell {
                 if number < s.number {
                     continue;
                 }
-                s.number = number;
-                s.put(Cell { stalls: i.cell.stalls | holds(i.missing, m), ..i.cell }, 1);
-                s.number += 1;
-                self.waiting_runs += 1;
+                s.number = number + 1;
+                let cell = Cell { stalls: i.cell.stalls | holds(i.missing, m), ..i.cell };
+                self.table.put(i.slot, number, 1, cell);
             }
         }
         self.intervals.retain(|i| i.until > horizon);
         self.first_moment + now as u64
     }
 
-    /// Whether so much has come together that [`TraceCell::flush`] is due.
-    pub fn is_full(&self) -> bool {
-        self.waiting_runs + self.intervals.len() + self.counted.len() > MANY
+    /// When the next [`TraceCell::flush`] is due after one at a cycle.
+    pub fn next_flush(&self, now: u64) -> u64 {
+        let cycles = match self.settings.event {
+            None => ROWS / 4 * self.period,
+            Some(_) => EVENT_CYCLES,
+        };
+        now.saturating_add(cycles)
+    }
+
+    /// When the first one is.
+    pub fn flush_at(&self) -> u64 {
+        self.next_flush(self.base)
+    }
+
+    /// Whether a cell that was read from a file is one of an SM with so many slots.
+    pub fn is_sound(&self, slots: usize) -> bool {
+        self.slots.len() == slots && self.table.is_sound(slots)
     }
 }
 

@@ -8,90 +8,114 @@ use trace::profile::{Cause, Link};
 
 /// A cause of an instruction's waits, with its counts.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Entry {
+struct Entry<N> {
+    cause: u32,
     reason: Stall,
     link: Link,
-    cause: u32,
-    cycles: u64,
-    count: u64,
+    cycles: N,
+    count: N,
 }
 
-impl Entry {
-    /// No cause yet.
-    const NONE: Entry =
-        Entry { reason: Stall::Selected, link: Link::Register, cause: u32::MAX, cycles: 0, count: 0 };
-
+impl<N> Entry<N> {
     #[inline(always)]
     fn is(&self, reason: Stall, link: Link, cause: u32) -> bool {
         self.cause == cause && self.reason == reason && self.link == link
     }
 }
 
-/// The first causes of one instruction's waits: in one line of the host's cache, because there are hardly ever more.
+impl Entry<u32> {
+    /// No cause yet.
+    const NONE: Entry<u32> =
+        Entry { cause: u32::MAX, reason: Stall::Selected, link: Link::Register, cycles: 0, count: 0 };
+
+    fn wide(&self) -> Entry<u64> {
+        let &Entry { cause, reason, link, cycles, count } = self;
+        Entry { cause, reason, link, cycles: cycles.into(), count: count.into() }
+    }
+}
+
+/// Causes of one instruction's waits that are in one line of the host's cache: there are hardly ever more.
+const FIRST: usize = 4;
+
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(align(64))]
-struct Row([Entry; 2]);
+struct Row([Entry<u32>; FIRST]);
+
+const _: () = assert!(size_of::<Row>() == 64);
 
 /// Causes by the instruction that waited.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Causes {
     rows: Vec<Row>,
-    /// Those that do not fit.
-    more: Vec<Vec<Entry>>,
+    /// Those that do not fit, and counts that did not: a cause may be in both.
+    more: Vec<Vec<Entry<u64>>>,
 }
 
 impl Causes {
     pub fn new(instructions: usize) -> Causes {
-        Causes { rows: vec![Row([Entry::NONE; 2]); instructions], more: vec![Vec::new(); instructions] }
+        Causes { rows: vec![Row([Entry::NONE; FIRST]); instructions], more: vec![Vec::new(); instructions] }
     }
 
-    /// All of an instruction.
-    fn of(&self, pc: usize) -> impl Iterator<Item = &Entry> {
-        self.rows[pc].0.iter().filter(|e| e.cause != u32::MAX).chain(&self.more[pc])
-    }
-
-    /// The entry of a cause that neither of the first two is; a frequent one comes to the front.
-    #[cold]
-    fn other(&mut self, pc: usize, reason: Stall, link: Link, cause: u32) -> &mut Entry {
-        let new = Entry { reason, link, cause, cycles: 0, count: 0 };
-        let (first, more) = (&mut self.rows[pc].0, &mut self.more[pc]);
-        if let Some(free) = first.iter().position(|e| e.cause == u32::MAX) {
-            first[free] = new;
-            return &mut first[free];
+    /// All of an instruction, each once.
+    fn of(&self, pc: usize) -> Vec<Entry<u64>> {
+        let mut all = self.more[pc].clone();
+        for e in self.rows[pc].0.iter().filter(|e| e.cause != u32::MAX) {
+            put(&mut all, e.wide());
         }
-        let n = more.iter().position(|e| e.is(reason, link, cause)).unwrap_or_else(|| {
-            more.push(new);
-            more.len() - 1
-        });
-        if more[n].count > first[1].count {
-            std::mem::swap(&mut more[n], &mut first[1]);
-            return &mut first[1];
-        }
-        &mut more[n]
+        all
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, pc: u32, reason: Stall, link: Link, cause: u32, cycles: u64) {
-        self.count(pc, reason, link, cause, cycles, 1);
+        let Some(Row(first)) = self.rows.get_mut(pc as usize) else { return };
+        for e in first.iter_mut() {
+            if e.is(reason, link, cause)
+                && let Ok(cycles) = u32::try_from(u64::from(e.cycles) + cycles)
+                && e.count < u32::MAX
+            {
+                (e.cycles, e.count) = (cycles, e.count + 1);
+                return;
+            }
+        }
+        self.add_other(pc as usize, Entry { cause, reason, link, cycles, count: 1 });
     }
 
-    #[inline]
-    fn count(&mut self, pc: u32, reason: Stall, link: Link, cause: u32, cycles: u64, count: u64) {
-        let pc = pc as usize;
-        let Some(Row(first)) = self.rows.get_mut(pc) else { return };
-        let entry = match first.iter().position(|e| e.is(reason, link, cause)) {
-            Some(n) => &mut self.rows[pc].0[n],
-            None => self.other(pc, reason, link, cause),
+    /// The same for a cause that is not among the first, or whose counts would not fit there; a frequent one comes to the
+    /// front.
+    #[inline(never)]
+    fn add_other(&mut self, pc: usize, new: Entry<u64>) {
+        let (first, more) = (&mut self.rows[pc].0, &mut self.more[pc]);
+        let narrow = |e: &Entry<u64>| {
+            let &Entry { cause, reason, link, .. } = e;
+            let (cycles, count) = (u32::try_from(e.cycles).ok()?, u32::try_from(e.count).ok()?);
+            Some(Entry { cause, reason, link, cycles, count })
         };
-        entry.cycles += cycles;
-        entry.count += count;
+        let is_first = first.iter().any(|e| e.is(new.reason, new.link, new.cause));
+        if let Some(free) = first.iter_mut().find(|e| e.cause == u32::MAX).filter(|_| !is_first)
+            && let Some(new) = narrow(&new)
+        {
+            *free = new;
+            return;
+        }
+        let n = put(more, new);
+        let last = &mut first[FIRST - 1];
+        if !is_first
+            && more[n].count > last.count.into()
+            && let Some(narrow) = narrow(&more[n])
+        {
+            let old = std::mem::replace(last, narrow);
+            more.swap_remove(n);
+            put(more, old.wide());
+        }
     }
 
     /// Adds those of another SM.
     pub fn merge(&mut self, other: &Causes) {
         for pc in 0..other.rows.len() {
-            for e in other.of(pc) {
-                self.count(pc as u32, e.reason, e.link, e.cause, e.cycles, e.count);
+            if let Some(more) = self.more.get_mut(pc) {
+                other.of(pc).into_iter().for_each(|e| {
+                    put(more, e);
+                });
             }
         }
     }
@@ -100,7 +124,7 @@ impl Causes {
     pub fn list(&self) -> Vec<Cause> {
         let mut out = Vec::new();
         for pc in 0..self.rows.len() {
-            let cause = |e: &Entry| Cause {
+            let cause = |e: &Entry<u64>| Cause {
                 pc: pc as u32,
                 reason: e.reason,
                 link: e.link,
@@ -108,11 +132,26 @@ impl Causes {
                 cycles: e.cycles,
                 count: e.count,
             };
-            let mut list: Vec<Cause> = self.of(pc).map(cause).collect();
+            let mut list: Vec<Cause> = self.of(pc).iter().map(cause).collect();
             list.sort_by_key(|c| (std::cmp::Reverse(c.cycles), c.reason, c.link, c.cause));
             out.extend(list);
         }
         out
+    }
+}
+
+/// Adds the counts of a cause to a list, in which it is once: where.
+fn put(list: &mut Vec<Entry<u64>>, new: Entry<u64>) -> usize {
+    match list.iter().position(|e| e.is(new.reason, new.link, new.cause)) {
+        Some(n) => {
+            list[n].cycles += new.cycles;
+            list[n].count += new.count;
+            n
+        }
+        None => {
+            list.push(new);
+            list.len() - 1
+        }
     }
 }
 

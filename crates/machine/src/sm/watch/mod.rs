@@ -63,9 +63,6 @@ pub trait Watch {
         self.issue(slot, warp.row(), sub, timing, now);
     }
 
-    /// So many instructions issued since the last call.
-    fn issued(&mut self, count: u64);
-
     /// The instruction decides where its warp goes on.
     fn branch(&mut self, slot: u16, pc: u32);
 
@@ -117,9 +114,6 @@ impl Watch for () {
 
     #[inline(always)]
     fn issue(&mut self, _: u16, _: u32, _: u32, _: &Timing, _: u64) {}
-
-    #[inline(always)]
-    fn issued(&mut self, _: u64) {}
 
     #[inline(always)]
     fn branch(&mut self, _: u16, _: u32) {}
@@ -175,9 +169,8 @@ impl Watch for TraceCell {
 
     #[inline(always)]
     fn issue(&mut self, slot: u16, pc: u32, _: u32, timing: &Timing, now: u64) {
-        self.happens(pc, timing.kind, now);
         if self.is_due(slot, now + 1) {
-            self.sample_alone(slot, pc, 1 << Stall::Selected as u32, now, now + 1);
+            self.sample_issue(slot, pc, timing, Waited::default(), now);
         }
     }
 
@@ -191,14 +184,10 @@ impl Watch for TraceCell {
         waited: Waited,
         now: u64,
     ) {
-        self.happens(warp.pc, timing.kind, now);
         if self.is_due(slot, now + 1) {
-            self.sample_issue(slot, warp.pc, timing.class, waited, now);
+            self.sample_issue(slot, warp.pc, timing, waited, now);
         }
     }
-
-    #[inline(always)]
-    fn issued(&mut self, _: u64) {}
 
     #[inline(always)]
     fn branch(&mut self, _: u16, _: u32) {}
@@ -236,11 +225,6 @@ impl Watch for Recorder {
     #[inline(always)]
     fn issue(&mut self, slot: u16, pc: u32, sub: u32, timing: &Timing, now: u64) {
         self.issues(slot, pc, sub, timing.class, now);
-    }
-
-    #[inline(always)]
-    fn issued(&mut self, count: u64) {
-        self.has_issued(count);
     }
 
     #[inline(always)]
@@ -285,12 +269,6 @@ impl<A: Watch, B: Watch> Watch for (&mut A, &mut B) {
     fn issue(&mut self, slot: u16, pc: u32, sub: u32, timing: &Timing, now: u64) {
         self.0.issue(slot, pc, sub, timing, now);
         self.1.issue(slot, pc, sub, timing, now);
-    }
-
-    #[inline(always)]
-    fn issued(&mut self, count: u64) {
-        self.0.issued(count);
-        self.1.issued(count);
     }
 
     #[inline(always)]
@@ -410,7 +388,6 @@ impl Watcher {
             // Mostly all of them.
             recorder.executes(pc, 1, if threads == u32::MAX { 32 } else { threads.count_ones() });
             recorder.issues(slot, pc, sub, timing.class, now);
-            recorder.has_issued(1);
             recorder.branches(slot, pc);
             recorder.makes(slot, places, pc);
         }

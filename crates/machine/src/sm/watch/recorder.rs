@@ -1,12 +1,12 @@
 //! Keeps what a profile shows of an SM's warps: timelines, causes, what instructions did, single warps' states.
 
 use super::causes::Causes;
-use super::timeline::Buckets;
+use super::timeline::{Buckets, SUB_CORES};
 use super::{Accessed, Counts, Waited, reasons};
 use crate::sm::code::{CLASSES, Class, Producer};
 use crate::sm::waits::FOR_READERS;
 use crate::sm::warp::{NO_LINE, WarpSlot};
-use crate::stall::{STALLS, Stall, StallCycles};
+use crate::stall::Stall;
 use serde::{Deserialize, Serialize};
 use trace::profile::{Link, Span, Work};
 
@@ -33,9 +33,6 @@ impl Slot {
 
 /// Places for the classes of a sub-core, as a power of two.
 const PLACES: u32 = CLASSES.next_power_of_two().trailing_zeros();
-/// Most sub-cores of an SM.
-const SUB_CORES: usize = 16;
-
 /// The place of a class of a sub-core.
 #[inline(always)]
 fn place(sub: u32, class: Class) -> usize {
@@ -59,9 +56,10 @@ pub struct Recorder {
     last_of_class: [u32; SUB_CORES << PLACES],
     /// What the last warp at a barrier was held up by.
     barrier: u32,
-    /// Warp-cycles of this step of the timeline so far: short states count where they are told of.
-    recent: StallCycles,
-    /// States of more cycles than this have places of their own in the timeline.
+    /// When something has to be done before a sub-core's next issue: its step of the timeline ends, or states of single
+    /// warps are kept.
+    due: [u64; SUB_CORES],
+    /// States of no more cycles than this are short: they count where they are told of.
     short: u64,
     /// Threads of the instructions that execute, less those of the ones before them, where runs begin and end.
     threads: Vec<u64>,
@@ -90,7 +88,7 @@ impl Recorder {
             makers: vec![[NONE; 2]; slots * places],
             last_of_class: [NONE; SUB_CORES << PLACES],
             barrier: NONE,
-            recent: [0; STALLS],
+            due: [0; SUB_CORES],
             short: 0,
             threads: vec![0; instructions + 1],
             work: vec![Work::default(); instructions],
@@ -111,16 +109,20 @@ impl Recorder {
 
     // --- timelines ----------------------------------------------------------------------------------------------
 
-    /// Everything before a cycle has been told of: the cycle up to which the timeline's next step goes.
-    pub fn step(&mut self, now: u64) -> u64 {
-        self.buckets.put(&mut self.recent, now);
+    /// A sub-core issues an instruction of a warp at the end of its step of the timeline, or states of warps are kept.
+    #[inline(never)]
+    fn step(&mut self, slot: u16, pc: u32, sub: u32, now: u64) {
+        let n = sub as usize % SUB_CORES;
+        if now >= self.buckets.end(n) {
+            self.buckets.go_on(n, now);
+        }
+        self.span(slot, pc, Stall::Selected, now, now + 1);
         self.set_short();
-        self.buckets.end()
+        self.due[n] = if self.has_spans() { 0 } else { self.buckets.end(n) };
     }
 
     /// The launch is over.
     pub fn finish(&mut self) {
-        self.buckets.put(&mut self.recent, 0);
         let mut threads = 0u64;
         for (work, change) in self.work.iter_mut().zip(&self.threads) {
             threads = threads.wrapping_add(*change);
@@ -140,9 +142,9 @@ impl Recorder {
 
     /// A warp was in a state.
     #[inline(always)]
-    fn state(&mut self, slot: u16, pc: u32, reason: Stall, from: u64, until: u64) {
+    fn state(&mut self, slot: u16, sub: usize, pc: u32, reason: Stall, from: u64, until: u64) {
         match until - from <= self.short {
-            true => self.recent[reason as usize] += until - from,
+            true => self.buckets.count(sub, reason, until - from),
             false => self.long_state(slot, pc, reason, from, until),
         }
     }
@@ -192,7 +194,7 @@ impl Recorder {
         from: u64,
         until: u64,
     ) {
-        self.state(slot, warp.row(), reason, from, until);
+        self.state(slot, warp.sub_core.into(), warp.row(), reason, from, until);
         let cycles = until - from;
         match reason {
             Stall::LongScoreboard | Stall::ShortScoreboard => {
@@ -252,7 +254,7 @@ impl Recorder {
         if now - warp.since > self.short || by_policy != [0; 2] {
             return self.chosen_late(slot, warp.row(), sub, class, waited, now);
         }
-        self.recent[Stall::NotSelected as usize] += others;
+        self.buckets.count(sub as usize, Stall::NotSelected, others);
         if throttle + held > 0 {
             self.queues(slot, warp.row(), sub, class, [throttle, held]);
         }
@@ -272,8 +274,8 @@ impl Recorder {
     /// A warp waited for a pipe and for the dispatcher.
     #[inline(never)]
     fn queues(&mut self, slot: u16, pc: u32, sub: u32, class: Class, [throttle, held]: [u64; 2]) {
-        self.recent[class.throttle() as usize] += throttle;
-        self.recent[Stall::DispatchStall as usize] += held;
+        self.buckets.count(sub as usize, class.throttle(), throttle);
+        self.buckets.count(sub as usize, Stall::DispatchStall, held);
         self.holds_up(slot, pc, throttle.max(held));
         self.in_queue(pc, sub, class, [throttle, held]);
     }
@@ -289,15 +291,11 @@ impl Recorder {
 
     #[inline(always)]
     pub fn issues(&mut self, slot: u16, pc: u32, sub: u32, class: Class, now: u64) {
-        self.last_of_class[place(sub, class)] = pc;
-        if self.short == 0 {
-            self.span(slot, pc, Stall::Selected, now, now + 1);
+        if now >= self.due[sub as usize % SUB_CORES] {
+            self.step(slot, pc, sub, now);
         }
-    }
-
-    #[inline(always)]
-    pub fn has_issued(&mut self, count: u64) {
-        self.recent[Stall::Selected as usize] += count;
+        self.last_of_class[place(sub, class)] = pc;
+        self.buckets.count(sub as usize, Stall::Selected, 1);
     }
 
     #[inline(always)]

@@ -34,3 +34,25 @@ fn traffic_is_shared_out_by_time() {
     assert_eq!(t.memory.iter().map(|m| m.dram_read_bytes).sum::<u64>(), 26 * 32);
     assert_eq!(STALLS, t.states[0].len());
 }
+
+#[test]
+fn causes_are_counted_wherever_they_are() {
+    use trace::profile::Link;
+    let mut causes = Causes::new(2);
+    // More than there are places in the first line, the last of them the most frequent; and a count that is too large for it.
+    for cause in 0..9 {
+        (0..=cause).for_each(|_| causes.add(1, Stall::MathPipeThrottle, Link::Queue, cause, 3));
+    }
+    (0..3).for_each(|_| causes.add(0, Stall::LongScoreboard, Link::Register, 7, 3 << 30));
+    let mut all = Causes::new(2);
+    all.merge(&causes);
+    all.merge(&causes);
+    for (times, causes) in [(1, &causes), (2, &all)] {
+        let list = causes.list();
+        assert_eq!(list.len(), 10);
+        assert_eq!((list[0].cause, list[0].cycles, list[0].count), (7, (9 * times) << 30, 3 * times));
+        for (n, c) in (1..=9).rev().zip(&list[1..]) {
+            assert_eq!((c.pc, u64::from(c.cause), c.cycles, c.count), (1, n - 1, 3 * n * times, n * times));
+        }
+    }
+}

@@ -10,19 +10,24 @@ const MOST: usize = 256;
 /// Cycles of the first steps, as a power of two.
 const FIRST: u32 = 4;
 
+/// Most sub-cores of an SM.
+pub const SUB_CORES: usize = 16;
+
 /// Warp-cycles by reason, and instructions, by step.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Buckets {
     start: u64,
     shift: u32,
     states: Vec<StallCycles>,
-    /// The step that is being made ends here.
-    end: u64,
+    /// The step that each sub-core is in, and the cycle at which it ends.
+    steps: [u32; SUB_CORES],
+    ends: [u64; SUB_CORES],
 }
 
 impl Buckets {
     pub fn new(start: u64) -> Buckets {
-        Buckets { start, shift: FIRST, states: Vec::new(), end: start + (1 << FIRST) }
+        let ends = [start + (1 << FIRST); SUB_CORES];
+        Buckets { start, shift: FIRST, states: vec![[0; STALLS]], steps: [0; SUB_CORES], ends }
     }
 
     /// Cycles of a step.
@@ -30,23 +35,25 @@ impl Buckets {
         1 << self.shift
     }
 
-    /// The cycle at which the step that is being made ends.
-    pub fn end(&self) -> u64 {
-        self.end
+    /// The cycle at which the step that a sub-core is in ends.
+    #[inline(always)]
+    pub fn end(&self, sub: usize) -> u64 {
+        self.ends[sub % SUB_CORES]
     }
 
-    /// Puts cycles into the step that was being made, and begins the one of a cycle.
-    pub fn put(&mut self, cycles: &mut StallCycles, now: u64) {
-        let sum: u64 = cycles.iter().sum();
-        if sum > 0 {
-            let last = self.end - 1 - self.start;
-            self.reach(last);
-            let step = &mut self.states[(last >> self.shift) as usize];
-            step.iter_mut().zip(cycles.iter()).for_each(|(sum, n)| *sum += n);
-            *cycles = [0; STALLS];
-        }
-        if now >= self.end {
-            self.end = self.start + ((((now - self.start) >> self.shift) + 1) << self.shift);
+    /// A sub-core has come to a cycle: it is in that one's step.
+    pub fn go_on(&mut self, sub: usize, now: u64) {
+        let at = now.saturating_sub(self.start);
+        self.reach(at);
+        self.steps[sub % SUB_CORES] = (at >> self.shift) as u32;
+        self.ends[sub % SUB_CORES] = self.start + (((at >> self.shift) + 1) << self.shift);
+    }
+
+    /// A warp of a sub-core was in a state for a few cycles, in the step that the sub-core is in.
+    #[inline(always)]
+    pub fn count(&mut self, sub: usize, reason: Stall, cycles: u64) {
+        if let Some(step) = self.states.get_mut(self.steps[sub % SUB_CORES] as usize) {
+            step[reason as usize] += cycles;
         }
     }
 
@@ -97,11 +104,17 @@ impl Buckets {
         });
         self.states = pairs.collect();
         self.shift += 1;
+        self.steps.iter_mut().for_each(|step| *step /= 2);
     }
 }
 
 /// The timelines of all SMs, in the steps of the longest.
 pub fn put_together(mut all: Vec<Buckets>) -> Timeline {
+    // Steps of an SM that did nothing are none.
+    for b in &mut all {
+        let used = b.states.iter().rposition(|s| s.iter().any(|&n| n > 0)).map_or(0, |last| last + 1);
+        b.states.truncate(used);
+    }
     let shift = all.iter().filter(|b| !b.states.is_empty()).map(|b| b.shift).max().unwrap_or(FIRST);
     for b in &mut all {
         while b.shift < shift {
