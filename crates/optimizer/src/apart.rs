@@ -104,7 +104,7 @@ pub fn assume(
     let at = bases.filter_map(|&v| graph.values[v].node).map(|n| n + 1).max().unwrap_or(0);
     let first_store =
         graph.nodes.iter().position(|n| !n.is_dead && stores.iter().any(|s| s.0 == n.place)).unwrap_or(0);
-    if at > first_store || ranges.len() * reads.len() > 2 * gained {
+    if at > first_store || graph.nodes[at].within.is_some() || ranges.len() * reads.len() > 2 * gained {
         return none;
     }
     let place = graph.nodes[at].place;

@@ -6,6 +6,7 @@
 use crate::graph::{FRESH, FRESH_REGISTER, Graph, V};
 use crate::liveness::PREDICATES;
 use crate::order::Bundles;
+use crate::widen::HOMELESS;
 use isa::{Inst, Op, Operand, Pred, PredUse, Reg, Src};
 use std::collections::BTreeMap;
 
@@ -164,7 +165,7 @@ fn find(
     let width = homes.iter().copied().max()? - base + 1;
     let starts = std::iter::once(base).chain((0..registers as usize).step_by(step));
     let found = starts
-        .filter(|s| s + width <= registers as usize || *s == base)
+        .filter(|s| s + width <= registers as usize || (*s == base && base < HOMELESS))
         .find(|s| free(&|v| values(v).home - base + s))?;
     Some(homes.iter().map(|h| h - base + found).collect())
 }

@@ -70,7 +70,7 @@ pub fn try_code(mut code: Vec<Inst>, counts: &[u8]) -> bool {
                 Watch::Loaded { .. } => {
                     profile.values.insert(Where::Loaded(site.place), same(count()));
                 }
-                Watch::Assumed { .. } => {}
+                Watch::Assumed { .. } | Watch::Converted { .. } => {}
             }
         }
         let limits = Limits { registers: 255, ..Limits::default() };

@@ -7,7 +7,7 @@ use crate::liveness::{PREDICATES, Set};
 use crate::reuse;
 use crate::sites::{Site, Watch};
 use crate::trace::{End, Trace};
-use crate::version::{Assumption, Link, Version};
+use crate::version::{Assumption, Done, Link, Version};
 use isa::field::Field;
 use isa::{Inst, Op, Operand, Pred, PredUse, Reg, Src};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +18,7 @@ pub struct Ready<'a> {
     pub graph: Graph,
     pub order: Vec<usize>,
     pub assignment: Assignment,
+    pub done: Vec<Done>,
 }
 
 /// Where a jump goes.
@@ -38,6 +39,7 @@ struct Writer<'a> {
     origin: Vec<u32>,
     goals: Vec<(u32, Goal)>,
     assumptions: Vec<Assumption>,
+    done: BTreeSet<Done>,
     sites: Vec<(u32, Site)>,
     watches: BTreeMap<u32, Vec<Site>>,
     heads: BTreeMap<u32, (u32, bool)>,
@@ -64,6 +66,7 @@ pub fn emit(
         origin: Vec::new(),
         goals: Vec::new(),
         assumptions: Vec::new(),
+        done: BTreeSet::new(),
         sites: Vec::new(),
         watches,
         heads: BTreeMap::new(),
@@ -107,6 +110,7 @@ pub fn emit(
         entry: 0,
         registers,
         assumptions: w.assumptions,
+        done: w.done.into_iter().collect(),
         gain: 0,
         work: 0,
         level: 1,
@@ -136,14 +140,18 @@ impl Writer<'_> {
     }
 
     /// Notes what is to be recorded at the next instruction.
-    fn watch(&mut self, place: u32) {
+    fn watch(&mut self, place: u32, no_guard: bool) {
         let at = self.code.len() as u32;
         let found = self.watches.get(&place).cloned().unwrap_or_default();
-        self.sites.extend(found.into_iter().map(|s| (at, s)));
+        // Guards of lanes that have parted are those of some of them only, and others are gone.
+        let found = found.into_iter().filter(|s| !(no_guard && s.watch == Watch::Branch));
+        self.sites.extend(found.map(|s| (at, s)));
     }
 
     fn trace(&mut self, r: &Ready, next: Option<u32>) {
         let end = r.graph.nodes.len() - 1;
+        let mut told = BTreeSet::new();
+        self.done.extend(r.trace.done.iter().chain(&r.done));
         for &n in r.order.iter().filter(|&&n| n != end) {
             let node = &r.graph.nodes[n];
             let inst = rewrite(&r.graph, node, &r.assignment);
@@ -169,7 +177,19 @@ impl Writer<'_> {
                     self.put(inst, node.place);
                 }
                 _ => {
-                    self.watch(node.place);
+                    // What only optimized code has tells nothing of the original's instruction.
+                    let is_it = self.blocks.inst(node.place).is_some_and(|i| i.op == node.inst.op);
+                    if is_it && !node.is_check {
+                        self.watch(node.place, node.within.is_some() || node.inst.guard == PredUse::TRUE);
+                    }
+                    // Atomics are done by others, who tell nothing of guards.
+                    if let (Some(place), Some((number, taken))) = (node.within, node.parted)
+                        && !node.inst.op.row().fields.contains(&Field::AtomType)
+                        && told.insert(number)
+                    {
+                        let site = Site { place, watch: Watch::Converted { taken } };
+                        self.sites.push((self.code.len() as u32, site));
+                    }
                     self.put(inst, node.place);
                 }
             }
@@ -244,7 +264,7 @@ impl Writer<'_> {
                 self.jump(Goal::Original(place), place);
                 continue;
             }
-            self.watch(place);
+            self.watch(place, false);
             let mut clean = inst;
             clean.src.iter_mut().for_each(|s| s.reuse = false);
             match inst.op {

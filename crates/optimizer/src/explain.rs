@@ -63,6 +63,10 @@ fn write(out: &mut String, blocks: &Blocks, profile: &Profile, version: &Version
             }
         }
     }
+    if !version.done.is_empty() {
+        writeln!(out, "\ndone")?;
+        version.done.iter().try_for_each(|d| writeln!(out, "  {d}"))?;
+    }
     writeln!(out, "\nafter")?;
     let links: BTreeMap<u32, Link> = version.links.iter().copied().collect();
     for (n, (inst, origin)) in (0u32..).zip(version.code.iter().zip(&version.origin)) {

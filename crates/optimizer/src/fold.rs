@@ -46,6 +46,8 @@ fn fold_node(graph: &mut Graph, n: usize, evaluator: &mut Evaluator) -> bool {
                 node.reads.remove(k);
                 node.tied.clear();
             }
+            // What nobody runs leaves what was there; where it was to leave nothing, nobody looks.
+            Kind::Plain if graph.nodes[n].tied.len() != graph.nodes[n].writes().count() => {}
             Kind::Plain => {
                 let by: BTreeMap<V, V> = graph.nodes[n].tied.iter().map(|&(old, new)| (new, old)).collect();
                 graph.nodes[n].is_dead = true;

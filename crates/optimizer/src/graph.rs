@@ -67,8 +67,14 @@ pub struct Node {
     pub checks: Vec<Assumed>,
     /// Branches of the original that whoever stays has passed here: their places, and whether they were taken.
     pub passed: Vec<(u32, bool)>,
+    /// Where lanes part before it that meet behind it: the place of the branch. Nobody may leave the trace there.
+    pub within: Option<u32>,
+    /// Its guard is that branch's condition: which parting of the trace it is, and whether it holds for those who jump.
+    pub parted: Option<(u32, bool)>,
     /// Units that get known words there.
     pub constants: Vec<(usize, u32)>,
+    /// It stands for several loads of the original: who leaves before it may come to some of them only.
+    pub is_wide: bool,
     /// Part of a check: what it proves is not to be taken for known in it.
     pub is_check: bool,
     /// Removed: makes nothing, needs nothing.
@@ -89,7 +95,10 @@ impl Node {
             converge: Vec::new(),
             checks: Vec::new(),
             passed: Vec::new(),
+            within: None,
+            parted: None,
             constants: Vec::new(),
+            is_wide: false,
             is_check: false,
             is_dead: false,
         }
@@ -258,6 +267,22 @@ struct Builder<'a> {
     converge: BTreeMap<u32, Inst>,
     live: &'a [Set],
     start: u32,
+    parting: Option<Parting>,
+    partings: u32,
+}
+
+/// Lanes that have parted: what follows is guarded.
+struct Parting {
+    place: u32,
+    number: u32,
+    /// The predicate of those who are here, and those who jump.
+    here: (V, bool),
+    jump: (V, bool),
+    is_jump: bool,
+    /// What is live where they meet.
+    live: Set,
+    /// What units held that one side wrote for itself only.
+    saved: BTreeMap<usize, V>,
 }
 
 /// Makes the graph of a trace.
@@ -270,7 +295,15 @@ pub fn build(blocks: &Blocks, trace: &Trace, live: &[Set]) -> Option<Graph> {
         converge: Vec::new(),
         replaced: BTreeMap::new(),
     };
-    let mut b = Builder { graph, now: BTreeMap::new(), converge: BTreeMap::new(), live, start: blocks.start };
+    let mut b = Builder {
+        graph,
+        now: BTreeMap::new(),
+        converge: BTreeMap::new(),
+        live,
+        start: blocks.start,
+        parting: None,
+        partings: 0,
+    };
     for step in &trace.steps {
         match *step {
             Step::Run(place) => {
@@ -288,6 +321,12 @@ pub fn build(blocks: &Blocks, trace: &Trace, live: &[Set]) -> Option<Graph> {
                 }
             }
             Step::Exit(exit) => b.exit(exit, &[exit.to]),
+            Step::Part { place, meet, copies } => b.part(blocks.inst(place)?.guard, place, meet, copies),
+            Step::Turn => b.turn(),
+            Step::Meet => {
+                b.turn();
+                b.parting = None;
+            }
         }
     }
     match trace.end {
@@ -336,13 +375,90 @@ impl Builder<'_> {
         }
     }
 
+    /// A predicate made from others: where the first holds, and the second if there is one.
+    fn both(&mut self, place: u32, first: (V, bool), second: Option<(V, bool)>) -> V {
+        let lut = if second.is_some() { 0xc0 } else { 0xf0 };
+        let mut inst = Inst::new(Op::Plop3).with_num(Field::Lut, lut);
+        inst.pd[0] = Pred(0);
+        let mut reads = Vec::new();
+        for (k, (v, neg)) in std::iter::once(first).chain(second).enumerate() {
+            inst.ps[k] = PredUse { pred: Pred(0), neg };
+            reads.push((Slot::Pred(k), vec![v]));
+        }
+        let mut node = Node::new(inst.canonical(), place, Kind::Plain);
+        node.reads = reads;
+        node.within = self.parting.as_ref().map(|p| p.place);
+        let at = self.graph.nodes.len();
+        let v = self.value(FRESH, Some(at));
+        node.pd[0] = Some(v);
+        self.graph.nodes.push(node);
+        v
+    }
+
+    /// Lanes part at a branch with this guard.
+    fn part(&mut self, guard: PredUse, place: u32, meet: u32, copies: bool) {
+        let v = self.current(PREDICATES + usize::from(guard.pred.0));
+        // A predicate that is written under itself is no guard any more.
+        let jump = if copies { (self.both(place, (v, guard.neg), None), false) } else { (v, guard.neg) };
+        let (number, live) = (self.partings, self.live_at(meet));
+        self.partings += 1;
+        let here = (jump.0, !jump.1);
+        self.parting =
+            Some(Parting { place, number, here, jump, is_jump: false, live, saved: BTreeMap::new() });
+    }
+
+    /// The other side's turn: it has what there was before.
+    fn turn(&mut self) {
+        if let Some(p) = &mut self.parting {
+            self.now.append(&mut p.saved);
+            (p.here, p.is_jump) = (p.jump, true);
+        }
+    }
+
+    /// Whether an instruction may be executed for all lanes though only some are to: nobody else sees what it writes.
+    fn is_own(&self, inst: &Inst) -> bool {
+        let Some(p) = &self.parting else { return false };
+        let mut own = true;
+        crate::liveness::for_each_write(inst, |u| own &= !p.live.has(u));
+        own && inst.guard == PredUse::TRUE
+    }
+
     fn run(&mut self, mut inst: Inst, place: u32, kind: Kind) {
         inst.src.iter_mut().for_each(|s| s.reuse = false);
+        let is_own = self.is_own(&inst);
+        let mut guard = None;
+        let mut parted = None;
+        if let Some(p) = &self.parting {
+            let (here, number, is_jump) = (p.here, p.number, p.is_jump);
+            let effects = isa::Effects::READS.or(isa::Effects::WRITES);
+            let touches = inst.op.row().effects.has(effects) || inst.op == Op::Ldc;
+            if inst.guard != PredUse::TRUE {
+                let own = self.current(PREDICATES + usize::from(inst.guard.pred.0));
+                guard = Some((self.both(place, here, Some((own, inst.guard.neg))), false));
+            } else if touches || !is_own {
+                guard = Some(here);
+                parted = Some((number, is_jump));
+            }
+        }
+        let keeps = (inst.guard != PredUse::TRUE || guard.is_some()) && !is_own;
         let at = self.graph.nodes.len();
+        if guard.is_some() {
+            inst.guard = PredUse::TRUE;
+        }
         let mut node = Node::new(inst, place, kind);
         self.read(&mut node);
-        let keeps = inst.guard != PredUse::TRUE;
+        if let Some((v, neg)) = guard {
+            node.inst.guard = PredUse { pred: Pred(0), neg };
+            node.reads.push((Slot::Guard, vec![v]));
+        }
+        (node.within, node.parted) = (self.parting.as_ref().map(|p| p.place), parted);
         let write = |b: &mut Self, unit: usize, node: &mut Node| {
+            if is_own {
+                let old = b.current(unit);
+                if let Some(p) = &mut b.parting {
+                    p.saved.entry(unit).or_insert(old);
+                }
+            }
             if keeps {
                 let old = b.current(unit);
                 let new = b.value(unit, Some(at));
@@ -430,7 +546,10 @@ impl Builder<'_> {
         if let Some(n) = self.graph.nodes.last_mut() {
             n.passed.push((exit.place, exit.taken));
             if exit.is_assumed {
-                n.checks.push(Assumed::Branch { place: exit.place, taken: exit.taken });
+                n.checks.push(match exit.is_off {
+                    true => Assumed::Off { place: exit.place },
+                    false => Assumed::Branch { place: exit.place, taken: exit.taken },
+                });
             }
         }
         self.leave(&live);

@@ -14,9 +14,11 @@
 //! | `whole` | where all lanes of a warp are together |
 //! | `stable` | what stays the same from one execution to the next |
 //! | `trace` | the likely ways through a block, loops unrolled |
+//! | `convert` | branches that become guarded code, and guarded code that is gone around |
 //! | `graph` | a trace in values instead of registers |
 //! | `specialise`, `fold`, `evaluate` | values that turn out known, and what follows from them |
 //! | `apart`, `memory` | loads that need not be repeated; what may change places |
+//! | `widen` | loads of neighbouring words that become one |
 //! | `simplify`, `gather` | what is computed twice or for nobody; ways out that can be taken at once |
 //! | `order`, `assign`, `emit`, `reuse` | the order of instructions, registers, code, operands that are kept |
 //! | `explain` | all that as text |
@@ -31,6 +33,7 @@
 mod apart;
 mod assign;
 pub mod blocks;
+mod convert;
 pub mod damaged;
 mod emit;
 mod evaluate;
@@ -51,10 +54,11 @@ mod stable;
 mod trace;
 pub mod version;
 mod whole;
+mod widen;
 
 pub use blocks::{Block, Blocks, translate};
 pub use explain::explain;
 pub use optimize::optimize;
 pub use profile::{Profile, Recorder};
 pub use sites::{Site, Watch, sites};
-pub use version::{Assumption, Kind, Limits, Source, Version};
+pub use version::{Assumption, Done, Kind, Limits, Source, Version};

@@ -10,9 +10,9 @@ use crate::order::{self, Bundles, Dependences};
 use crate::profile::Profile;
 use crate::stable::Stable;
 use crate::trace::{self, Trace};
-use crate::version::{Kind, Limits, Source, Version};
+use crate::version::{Done, Kind, Limits, Source, Version};
 use crate::whole;
-use crate::{apart, fold, gather, simplify, specialise};
+use crate::{apart, convert, fold, gather, simplify, specialise, widen};
 use std::collections::BTreeSet;
 
 /// Registers held back from the scheduler, from one try to the next: pairs and quads leave gaps.
@@ -54,7 +54,14 @@ pub fn optimize(
     };
     let mut evaluator = Evaluator::new()?;
     let fits = |v: &Version| v.code.len() * 16 <= limits.code_bytes as usize;
-    let mut version = TURNS.iter().find_map(|&turns| context.attempt(turns, &mut evaluator).filter(fits))?;
+    let mut version = TURNS.iter().find_map(|&turns| context.better(turns, &mut evaluator).filter(fits))?;
+    // Made again, a version has to promise more than the last one did, unless what that assumed failed.
+    if let Source::Last(last) = source
+        && context.spoilt.is_empty()
+        && version.gain <= last.gain
+    {
+        return None;
+    }
     version.level = match source {
         Source::Original => 1,
         Source::Last(v) => v.level + 1,
@@ -75,11 +82,22 @@ struct Context<'a> {
 }
 
 impl Context<'_> {
+    /// The better one of a version with branches that become guarded code, and one without.
+    fn better(&self, turns: usize, evaluator: &mut Evaluator) -> Option<Version> {
+        let is_converted = |v: &Version| v.done.iter().any(|d| matches!(d, Done::Converted { .. }));
+        let with = self.attempt(turns, true, evaluator);
+        if with.as_ref().is_some_and(|v| !is_converted(v)) {
+            return with;
+        }
+        let without = self.attempt(turns, false, evaluator);
+        let gain = |v: &Option<Version>| v.as_ref().map_or(0, |v| v.gain);
+        if gain(&with) > gain(&without) { with } else { without }
+    }
+
     /// A version with loops unrolled to so many turns at most.
-    fn attempt(&self, turns: usize, evaluator: &mut Evaluator) -> Option<Version> {
-        let one_in = self.limits.failures_one_in;
-        let traces =
-            trace::traces(self.blocks, self.block, self.profile, &self.stable, &self.spoilt, one_in, turns);
+    fn attempt(&self, turns: usize, converts: bool, evaluator: &mut Evaluator) -> Option<Version> {
+        let Context { blocks, block, profile, stable, spoilt, limits, .. } = self;
+        let traces = trace::traces(blocks, block, profile, stable, spoilt, limits, converts, turns);
         let (mut before, mut after, mut work) = (0u64, 0u64, 0u64);
         let mut ready = Vec::new();
         for t in &traces {
@@ -110,7 +128,7 @@ impl Context<'_> {
         let Context { blocks, limits, profile, .. } = *self;
         let live_at = |place: u32| self.live_at(place);
         let mut graph = graph::build(blocks, trace, &self.live)?;
-        let before = as_it_stands(blocks, trace, &graph, limits);
+        let before = as_it_stands(blocks, self.block, profile, trace, &graph, limits);
         let is_entry = trace.head == self.block.entry;
         let known = specialise::specialise(
             &graph,
@@ -126,7 +144,19 @@ impl Context<'_> {
         let pairs = apart::assume(&mut graph, profile, &self.spoilt, &live_at);
         simplify::number(&mut graph, &|store, load| pairs.contains(&(store, load)));
         simplify::add_up(&mut graph);
-        gather::gather(&mut graph, &live_at(trace.head));
+        // Wide loads wait for their check: only where that is the shorter way.
+        let mut wide = graph.clone();
+        let done = widen::widen(&mut wide, blocks.registers, profile, &self.spoilt, &live_at);
+        let narrow = self.settle(trace, graph, Vec::new());
+        let wide = (!done.is_empty()).then(|| self.settle(trace, wide, done)).flatten();
+        let best = [narrow, wide].into_iter().flatten().min_by_key(|r| r.1);
+        best.map(|(ready, after)| (ready, Cost { before, after }))
+    }
+
+    /// Removes what is not needed, finds an order and registers; with the cycles that this takes.
+    fn settle<'a>(&self, trace: &'a Trace, mut graph: Graph, done: Vec<Done>) -> Option<(Ready<'a>, u32)> {
+        let Context { blocks, limits, .. } = *self;
+        gather::gather(&mut graph, &self.live_at(trace.head));
         simplify::sweep(&mut graph);
         fold::settle(&mut graph);
         let bundles = Bundles::new(&graph);
@@ -152,7 +182,7 @@ impl Context<'_> {
         }
         consider(source, &graph);
         let (after, order, assignment) = best?;
-        Some((Ready { trace, graph, order, assignment }, Cost { before, after }))
+        Some((Ready { trace, graph, order, assignment, done }, after))
     }
 }
 
@@ -177,11 +207,41 @@ struct Cost {
 }
 
 /// Cycles that the original takes on the trace's way.
-fn as_it_stands(blocks: &Blocks, trace: &Trace, graph: &Graph, limits: &Limits) -> u32 {
+fn as_it_stands(
+    blocks: &Blocks,
+    block: &Block,
+    profile: &Profile,
+    trace: &Trace,
+    graph: &Graph,
+    limits: &Limits,
+) -> u32 {
     let bundles = Bundles::new(graph);
     let d = Dependences::new(graph, &bundles, blocks, limits);
     let source: Vec<usize> = (0..graph.nodes.len()).collect();
-    order::cycles(graph, &d, &source) + overhead(blocks, trace, limits)
+    let parted = parted(blocks, block, profile, trace, limits);
+    (order::cycles(graph, &d, &source) + overhead(blocks, trace, limits)).saturating_add_signed(parted)
+}
+
+/// Cycles that the original takes more, or fewer, than the same as guarded code where lanes part, and for what no lane runs.
+fn parted(blocks: &Blocks, block: &Block, profile: &Profile, trace: &Trace, limits: &Limits) -> i32 {
+    let mut sum = 0i64;
+    for step in &trace.steps {
+        // Instructions that no lane runs are issued all the same.
+        if let trace::Step::Exit(e) = *step
+            && e.is_off
+            && let Some(places) = convert::guarded(blocks, block, e.place)
+        {
+            sum += convert::issue(blocks, &places) as i64;
+        }
+        if let trace::Step::Part { place, .. } = *step
+            && let Some(h) = convert::hammock(blocks, block, place)
+            && let Some(b) = profile.branches.get(&place)
+        {
+            let (before, after) = convert::costs(blocks, &h, b, limits);
+            sum += (before as i64 - after as i64) / b.executions.max(1) as i64;
+        }
+    }
+    sum as i32
 }
 
 /// Cycles that the original takes on the trace's way for what the trace does not have: jumps that are taken, and meeting points.
@@ -189,11 +249,21 @@ fn overhead(blocks: &Blocks, trace: &Trace, limits: &Limits) -> u32 {
     use crate::trace::Step;
     let mut cycles = 0;
     let mut last: Option<u32> = None;
+    let mut is_parted = false;
     for step in &trace.steps {
         let place = match *step {
             Step::Run(place) => place,
             Step::Exit(e) => e.place,
+            // What parting takes is counted by itself.
+            Step::Part { .. } | Step::Turn | Step::Meet => {
+                is_parted = !matches!(step, Step::Meet);
+                last = None;
+                continue;
+            }
         };
+        if is_parted {
+            continue;
+        }
         if last.is_some_and(|l| l + 1 != place) {
             cycles += limits.branch;
         }

@@ -64,7 +64,7 @@ pub fn latency(node: &Node, limits: &Limits) -> u32 {
 }
 
 /// The pipe of an instruction, and the cycles for which it takes it.
-fn pipe(op: Op) -> (usize, u32) {
+pub fn pipe(op: Op) -> (usize, u32) {
     match op.row().unit {
         Unit::Alu => (0, 2),
         Unit::Fma => (1, 1),
@@ -221,7 +221,7 @@ impl Dependences {
                 }
             })
         });
-        same && memory::is_certain(blocks, to, node.place)
+        same && !node.is_wide && memory::is_certain(blocks, to, node.place)
     }
 }
 

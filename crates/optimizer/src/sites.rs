@@ -11,12 +11,15 @@ use serde::{Deserialize, Serialize};
 pub enum Watch {
     /// The warp enters the block: [`crate::Recorder::enter`], then [`crate::Recorder::value`] of these.
     Entry(Vec<Where>),
-    /// A branch, or an exit that not all lanes may take: [`crate::Recorder::branch`], with lanes that are there and lanes whose guard
+    /// A branch, an exit that not all lanes may take, or the first of some instructions with one guard: [`crate::Recorder::branch`], with lanes that are there and lanes whose guard
     /// holds.
     Branch,
     /// In optimized code, at a branch that leaves for the original when an assumption fails: where it does not,
     /// [`crate::Recorder::branch`] with all lanes that are there, and with all or none of them taken.
     Assumed { taken: bool },
+    /// In optimized code, at an instruction whose guard holds in the lanes that jump at a branch of the original (`taken`), or in
+    /// those that do not: [`crate::Recorder::branch`].
+    Converted { taken: bool },
     /// [`crate::Recorder::access`], so many bytes a lane.
     Access { bytes: u32, is_store: bool },
     /// [`crate::Recorder::value`] of the first register loaded, once it is there.
@@ -37,6 +40,7 @@ pub fn sites(blocks: &Blocks, block: u32) -> Vec<Site> {
     let mut sites = Vec::new();
     let mut read = [false; 256];
     let mut constants = Vec::new();
+    let mut guarded_until = 0;
     for &place in &b.places {
         let Some(inst) = blocks.inst(place) else { continue };
         for (r, n) in inst.reads() {
@@ -51,6 +55,11 @@ pub fn sites(blocks: &Blocks, block: u32) -> Vec<Site> {
             constants.extend((0..words).map(|k| Where::Constant(bank, offset + 4 * k)));
         }
         if matches!(inst.op, Op::Bra | Op::Exit) && inst.guard != PredUse::TRUE {
+            sites.push(Site { place, watch: Watch::Branch });
+        } else if place >= guarded_until
+            && let Some(row) = crate::convert::guarded(blocks, b, place)
+        {
+            guarded_until = row.last().map_or(place, |last| last + 1);
             sites.push(Site { place, watch: Watch::Branch });
         }
         let effects = inst.op.row().effects;

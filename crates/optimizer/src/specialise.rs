@@ -78,9 +78,10 @@ fn candidates(
             found.extend(constant(at).map(|is| Candidate { value: v, at, is }));
         }
     }
+    let lasting = lasting(graph, stable, is_entry);
     for node in &graph.nodes {
         let is_load = matches!(memory::touch(graph, node), Touch::Load(_) | Touch::ReadOnly);
-        let lasts = node.values().all(|v| is_lasting(graph, v, stable, is_entry));
+        let lasts = node.values().all(|v| lasting[v]);
         if is_load && lasts && node.inst.guard == PredUse::TRUE && node.dst.len() == 1 {
             let at = Where::Loaded(node.place);
             found.extend(constant(at).map(|is| Candidate { value: node.dst[0], at, is }));
@@ -89,20 +90,15 @@ fn candidates(
     found
 }
 
-/// Whether a value follows from what stays the same each time that the block is run.
-fn is_lasting(graph: &Graph, v: V, stable: &Stable, is_entry: bool) -> bool {
-    let value = &graph.values[v];
-    match value.node {
-        None => is_entry && stable.units.has(value.home),
-        Some(n) => {
-            let node = &graph.nodes[n];
-            let made = simplify::is_pure(graph, node);
-            made && node
-                .values()
-                .chain(node.tied.iter().map(|t| t.0))
-                .all(|v| is_lasting(graph, v, stable, is_entry))
-        }
+/// For each value, whether it follows from what stays the same each time that the block is run.
+fn lasting(graph: &Graph, stable: &Stable, is_entry: bool) -> Vec<bool> {
+    let starts = |home: usize| is_entry && stable.units.has(home);
+    let mut lasting: Vec<bool> = graph.values.iter().map(|v| v.node.is_none() && starts(v.home)).collect();
+    for node in graph.nodes.iter().filter(|n| simplify::is_pure(graph, n)) {
+        let from = node.values().chain(node.tied.iter().map(|t| t.0)).all(|v| lasting[v]);
+        node.writes().for_each(|v| lasting[v] = from);
     }
+    lasting
 }
 
 /// Instructions that are left with these values known.
@@ -124,7 +120,12 @@ fn check(graph: &mut Graph, chosen: &[Candidate], live: &dyn Fn(u32) -> Set) {
     for c in loads {
         let made = graph.values[c.value].node.unwrap_or(0);
         let used = graph.nodes.iter().position(|n| n.needs().any(|v| v == c.value));
-        let used = used.unwrap_or(graph.nodes.len() - 1).max(made + 1);
+        let mut used = used.unwrap_or(graph.nodes.len() - 1).max(made + 1);
+        // Not where lanes have parted: before that.
+        let within = graph.nodes[used].within;
+        while within.is_some() && used > made + 1 && graph.nodes[used - 1].within == within {
+            used -= 1;
+        }
         match groups.last_mut().filter(|g| made < g.0) {
             Some(g) => {
                 g.0 = g.0.min(used);
@@ -135,7 +136,8 @@ fn check(graph: &mut Graph, chosen: &[Candidate], live: &dyn Fn(u32) -> Set) {
     }
     // From the back, so that places stay.
     for (at, group) in groups.into_iter().rev().chain((!start.is_empty()).then_some((0, start))) {
-        let place = if at == 0 { graph.head } else { graph.nodes[at].place };
+        let node = &graph.nodes[at];
+        let place = if at == 0 { graph.head } else { node.within.unwrap_or(node.place) };
         let mut nodes: Vec<Node> = Vec::new();
         let mut wrong: Option<V> = None;
         // Three at a time, so that the last one waits for few.

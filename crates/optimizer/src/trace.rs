@@ -6,9 +6,10 @@
 //! warps are whole.
 
 use crate::blocks::{Block, Blocks, is_barrier};
-use crate::profile::Profile;
+use crate::convert;
+use crate::profile::{Edge, Profile};
 use crate::stable::Stable;
-use crate::version::Kind;
+use crate::version::{Done, Kind, Limits};
 use crate::whole;
 use isa::field::Field;
 use isa::{Op, PredUse};
@@ -16,7 +17,9 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A branch is followed where it goes the other way at most once in so many executions.
-const BIAS: u64 = 8;
+pub const BIAS: u64 = 8;
+/// Times that a branch must have come behind another one for that to tell which way it goes.
+const FOLLOWED: u64 = 16;
 /// Instructions of a loop that is unrolled with all of its turns, together, and turns of such a loop.
 const WHOLE_LOOP: usize = 256;
 const FEW_TURNS: u64 = 8;
@@ -36,6 +39,16 @@ const TRACES: usize = 24;
 pub enum Step {
     Run(u32),
     Exit(Exit),
+    /// Lanes part here: what follows is for those who do not jump at the branch. `copies`: its predicate is written before they meet.
+    Part {
+        place: u32,
+        meet: u32,
+        copies: bool,
+    },
+    /// What follows is for those who jump.
+    Turn,
+    /// What follows is for all again.
+    Meet,
 }
 
 /// Where a trace can be left.
@@ -54,6 +67,8 @@ pub struct Exit {
     pub beside: bool,
     /// It is taken so seldom that this counts as an assumption; else it is a way like others, loops end after all.
     pub is_assumed: bool,
+    /// It is no branch of the original, but the guard of instructions that no lane runs.
+    pub is_off: bool,
 }
 
 impl Exit {
@@ -67,6 +82,7 @@ impl Exit {
             taken: false,
             beside: true,
             is_assumed: true,
+            is_off: false,
         }
     }
 }
@@ -92,6 +108,7 @@ pub struct Trace {
     /// Executions in a thousand entries of the block, and turns of a loop in one execution.
     pub weight: u64,
     pub turns: u64,
+    pub done: Vec<Done>,
 }
 
 struct Tracer<'a> {
@@ -102,8 +119,9 @@ struct Tracer<'a> {
     /// Branches that jump back, by where they jump to.
     latches: BTreeMap<u32, Vec<u32>>,
     stable: &'a Stable,
-    /// An assumption may fail once in so many checks.
-    one_in: u64,
+    limits: &'a Limits,
+    /// Branches may become guarded code.
+    converts: bool,
     /// Branches whose assumption failed too often.
     spoilt: &'a BTreeSet<Kind>,
     most_turns: usize,
@@ -112,14 +130,15 @@ struct Tracer<'a> {
 }
 
 /// The traces of a block, that of its entry first. `spoilt` are ways of branches that are not to be assumed, and
-/// loops are unrolled to `most_turns` at most.
+/// loops are unrolled to `most_turns` at most; `converts` says that branches may become guarded code.
 pub fn traces(
     blocks: &Blocks,
     block: &Block,
     profile: &Profile,
     stable: &Stable,
     spoilt: &BTreeSet<Kind>,
-    one_in: u64,
+    limits: &Limits,
+    converts: bool,
     most_turns: usize,
 ) -> Vec<Trace> {
     let mut latches: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
@@ -141,7 +160,8 @@ pub fn traces(
         whole,
         latches,
         stable,
-        one_in,
+        limits,
+        converts,
         spoilt,
         most_turns,
         depth: Cell::new(0),
@@ -235,6 +255,10 @@ impl Tracer<'_> {
         // Turns that are left of loops inside.
         let mut left: BTreeMap<u32, u64> = BTreeMap::new();
         let mut started = false;
+        let mut done = Vec::new();
+        let mut last: Option<Edge> = None;
+        // Instructions that no lane runs.
+        let mut skipped: BTreeSet<u32> = BTreeSet::new();
         let end = loop {
             let Some(inst) = self.blocks.inst(place).filter(|_| self.block.holds(place)) else {
                 break End::Jump(place);
@@ -272,6 +296,24 @@ impl Tracer<'_> {
                 break End::Jump(place);
             }
             if !matches!(inst.op, Op::Bra | Op::Exit) {
+                if skipped.remove(&place) {
+                    place += 1;
+                    continue;
+                }
+                if let Some(row) = self.off(place) {
+                    done.push(Done::Skipped { place, instructions: row.len() as u32 });
+                    skipped.extend(row);
+                    let is_assumed = self.is_rare(place, false);
+                    let exit = Exit { when: inst.guard, is_off: true, is_assumed, ..Exit::of_check(place) };
+                    steps.push(Step::Exit(exit));
+                    last = Some(Edge { branch: place, taken: false });
+                    skipped.remove(&place);
+                    place += 1;
+                    continue;
+                }
+                if self.profile.branches.contains_key(&place) {
+                    last = self.likely(place, last).map(|taken| Edge { branch: place, taken });
+                }
                 steps.push(Step::Run(place));
                 place += 1;
                 continue;
@@ -294,11 +336,20 @@ impl Tracer<'_> {
                     }
                     Some(n > 0)
                 }
-                () => self.likely(place),
+                () => self.likely(place, last),
             };
             let uniform = inst.op == Op::Bra && inst.flag(Field::Uniform);
             let Some(taken) = way.filter(|&taken| !self.spoilt.contains(&Kind::Branch { place, taken }))
             else {
+                if let Some(h) = self.convert(place) {
+                    done.push(Done::Converted { place });
+                    let part = Step::Part { place, meet: h.meet, copies: h.overwrites };
+                    let run = |list: Vec<u32>| list.into_iter().map(Step::Run);
+                    steps.extend([part].into_iter().chain(run(h.stay)).chain([Step::Turn]));
+                    steps.extend(run(h.jump).chain([Step::Meet]));
+                    (place, last) = (h.meet, None);
+                    continue;
+                }
                 // Both ways are taken; warps come there whole if they part nowhere.
                 more.extend([place + 1, to].map(|p| (p, uniform)));
                 break End::Jump(place);
@@ -314,7 +365,17 @@ impl Tracer<'_> {
             };
             let when = if taken { inst.guard.negated() } else { inst.guard };
             let is_assumed = !is_latch && self.is_rare(place, taken);
-            let exit = Exit { place, when, vote: !uniform, to: exit_to, taken, beside: false, is_assumed };
+            let exit = Exit {
+                place,
+                when,
+                vote: !uniform,
+                to: exit_to,
+                taken,
+                beside: false,
+                is_assumed,
+                is_off: false,
+            };
+            last = Some(Edge { branch: place, taken });
             if is_latch && to == head && taken && turn == copies {
                 more.push((place + 1, uniform));
                 break End::Loop { head, exit };
@@ -325,7 +386,7 @@ impl Tracer<'_> {
             steps.push(Step::Exit(exit));
             place = if taken { to } else { place + 1 };
         };
-        (Trace { head, steps, end, is_open: false, weight: 0, turns: 1 }, more)
+        (Trace { head, steps, end, is_open: false, weight: 0, turns: 1, done }, more)
     }
 
     /// Instructions of the likely way through a loop, once.
@@ -343,11 +404,22 @@ impl Tracer<'_> {
     /// Whether a branch nearly never goes the other way.
     fn is_rare(&self, place: u32, taken: bool) -> bool {
         let (all, other) = self.profile.against(place, taken);
-        other * self.one_in <= all
+        other * self.limits.failures_one_in <= all
     }
 
-    /// The way that a branch nearly always goes.
-    fn likely(&self, place: u32) -> Option<bool> {
+    /// Instructions from a place on that nearly never run.
+    fn off(&self, place: u32) -> Option<Vec<u32>> {
+        let may = !self.spoilt.contains(&Kind::Off { place });
+        may.then(|| convert::off(self.blocks, self.block, self.profile, self.limits, place))?
+    }
+
+    /// Both ways of a branch, where they are to become guarded code.
+    fn convert(&self, place: u32) -> Option<convert::Hammock> {
+        self.converts.then(|| convert::pays(self.blocks, self.block, self.profile, self.limits, place))?
+    }
+
+    /// The way that a branch nearly always goes, for those who come from another.
+    fn likely(&self, place: u32, last: Option<Edge>) -> Option<bool> {
         let b = self.profile.branches.get(&place).filter(|b| b.executions > 0)?;
         let inst = self.blocks.inst(place)?;
         // Seen a few times only, a way on from a loop's counter tells nothing; a way back is likely.
@@ -355,6 +427,20 @@ impl Tracer<'_> {
         let few = b.executions <= self.profile.entries && self.profile.entries < MANY;
         if few && !is_back && !self.stable.tells(place, inst) {
             return None;
+        }
+        let after = |taken: bool| {
+            let pair = last.map(|l| (l, Edge { branch: place, taken }));
+            pair.and_then(|p| self.profile.paths.get(&p)).copied().unwrap_or(0)
+        };
+        let (jumped, stayed) = (after(true), after(false));
+        // What came before tells more than all executions together, where lanes seldom part.
+        if jumped + stayed >= FOLLOWED && b.diverged * BIAS <= b.executions {
+            if stayed * BIAS <= jumped + stayed {
+                return Some(true);
+            }
+            if jumped * BIAS <= jumped + stayed {
+                return Some(false);
+            }
         }
         if (b.executions - b.taken) * BIAS <= b.executions {
             return Some(true);

@@ -15,6 +15,10 @@ pub enum Kind {
     Branch { place: u32, taken: bool },
     /// What the store writes, the load does not read.
     Apart { store: u32, load: u32 },
+    /// The guard of this instruction, and of others behind it, holds in no lane.
+    Off { place: u32 },
+    /// What the load at this place reads lies at a multiple of so many bytes.
+    Aligned { load: u32, bytes: u32 },
 }
 
 impl fmt::Display for Kind {
@@ -26,7 +30,42 @@ impl fmt::Display for Kind {
             Kind::Branch { place, taken: true } => write!(f, "all lanes jump at {place:#x}"),
             Kind::Branch { place, taken: false } => write!(f, "no lane jumps at {place:#x}"),
             Kind::Apart { store, load } => write!(f, "{load:#x} reads nothing that {store:#x} wrote"),
+            Kind::Off { place } => write!(f, "no lane runs {place:#x}"),
+            Kind::Aligned { load, bytes } => write!(f, "{load:#x} loads from a multiple of {bytes}"),
         }
+    }
+}
+
+impl Kind {
+    /// What many of one sort say together: before their number, and behind it.
+    fn words(&self) -> (&'static str, &'static str) {
+        match self {
+            Kind::Equal(Where::Register(_), _) => ("", " registers hold what they were seen to hold"),
+            Kind::Equal(Where::Constant(..), _) => ("", " constants are what they were seen to be"),
+            Kind::Equal(Where::Loaded(_), _) => ("", " loads give what they were seen to give"),
+            Kind::Branch { taken: true, .. } => ("all lanes jump at ", " branches"),
+            Kind::Branch { taken: false, .. } => ("no lane jumps at ", " branches"),
+            Kind::Apart { .. } => ("", " pairs of a store and a load are apart"),
+            Kind::Off { .. } => ("no lane runs what ", " guards keep out"),
+            Kind::Aligned { .. } => ("", " loads are aligned"),
+        }
+    }
+
+    /// Assumptions in short: those of one sort are counted.
+    pub fn grouped(kinds: impl IntoIterator<Item = Kind>) -> Vec<String> {
+        let kinds: std::collections::BTreeSet<Kind> = kinds.into_iter().collect();
+        let mut groups: Vec<(Kind, usize)> = Vec::new();
+        for k in kinds {
+            match groups.iter_mut().find(|g| g.0.words() == k.words()) {
+                Some(g) => g.1 += 1,
+                None => groups.push((k, 1)),
+            }
+        }
+        let text = |(kind, count): (Kind, usize)| match kind.words() {
+            _ if count == 1 => kind.to_string(),
+            (before, behind) => format!("{before}{count}{behind}"),
+        };
+        groups.into_iter().map(text).collect()
     }
 }
 
@@ -37,6 +76,34 @@ pub struct Assumption {
     /// Index in [`Version::code`] of the branch that leaves for the original code when it does not hold. One branch may stand for
     /// several assumptions.
     pub check: u32,
+}
+
+/// What was done to the code besides its order, for people.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Done {
+    /// Both ways of the branch became guarded code.
+    Converted { place: u32 },
+    /// So many guarded instructions from here on are gone around.
+    Skipped { place: u32, instructions: u32 },
+    /// So many loads of neighbouring words, the first of them here, are one.
+    Widened { place: u32, loads: u32 },
+}
+
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Done::Converted { place } => write!(f, "both ways of the branch at {place:#x} are guarded code"),
+            Done::Skipped { place, instructions } => {
+                write!(
+                    f,
+                    "{instructions} instructions from {place:#x} on, which no lane runs, are gone around"
+                )
+            }
+            Done::Widened { place, loads } => {
+                write!(f, "{loads} loads of words in a row, from that at {place:#x} on, are one")
+            }
+        }
+    }
 }
 
 /// What a version is made from.
@@ -111,6 +178,7 @@ pub struct Version {
     /// Registers a thread needs.
     pub registers: u32,
     pub assumptions: Vec<Assumption>,
+    pub done: Vec<Done>,
     /// Cycles that an execution of the block by one warp is thought to be shorter.
     pub gain: u64,
     /// What making it took, in instructions looked at.
@@ -148,5 +216,21 @@ impl Version {
             }
         }
         code
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assumptions_of_one_sort_are_counted() {
+        let loaded = |place| Kind::Equal(Where::Loaded(place), 7);
+        let branch = |place, taken| Kind::Branch { place, taken };
+        let list = [loaded(3), branch(8, false), loaded(4), loaded(3), branch(9, true), loaded(5)];
+        assert_eq!(
+            Kind::grouped(list),
+            ["3 loads give what they were seen to give", "no lane jumps at 0x8", "all lanes jump at 0x9"]
+        );
     }
 }

@@ -11,6 +11,7 @@
 //! branch 0x5 640 576 64 0          place: executions, taken, not taken, diverged
 //! register 4 64 7                  number: executions in which it was this
 //! loaded 0x3 64 7                  place of the load: the same
+//! aligned 0x3 64 16                place of the load: executions, and of what all addresses are multiples
 //! expect
 //! ...
 //! ```
@@ -18,7 +19,7 @@
 mod common;
 
 use common::{Job, assemble, blocks_of};
-use optimizer::profile::{Branch, Value, Where};
+use optimizer::profile::{Access, Branch, Value, Where};
 use optimizer::{Limits, Profile, Source, explain, optimize};
 use simt::Shape;
 use std::path::Path;
@@ -56,6 +57,11 @@ fn run(text: &str) -> (String, String) {
                 let n = number(times);
                 let value = Value { executions: n, uniform: n, last: number(is) as u32, same: n };
                 profile.values.insert(at, value);
+            }
+            ["aligned", place, times, bytes] => {
+                let access =
+                    Access { executions: number(times), alignment: number(bytes), ..Access::default() };
+                profile.accesses.insert(number(place) as u32, access);
             }
             _ => panic!("`{line}` is not understood"),
         }

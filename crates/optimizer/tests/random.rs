@@ -6,7 +6,7 @@ mod common;
 use common::{Job, assemble, blocks_of, patch, profile, run, versions};
 use isa::image::Image;
 use isa::text;
-use optimizer::{Kind, Limits};
+use optimizer::{Done, Kind, Limits};
 use simt::{Memory, Program, Shape};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -40,6 +40,8 @@ const FIRST: u32 = 4;
 const COUNT: u32 = 12;
 const THREADS: u32 = common::THREADS;
 const TURNS: u32 = 6;
+/// Bytes that all threads read.
+const SHARED_BYTES: u64 = 2048;
 /// Programs that are tried.
 const SEEDS: u64 = 240;
 
@@ -105,10 +107,12 @@ impl Writer {
 
     fn body(&mut self, length: u32) {
         for _ in 0..length {
-            match self.dice.roll(if self.depth < 3 { 12 } else { 9 }) {
+            match self.dice.roll(if self.depth < 3 { 14 } else { 9 }) {
                 9 => self.branch(),
                 10 => self.turns(),
                 11 => self.repeated(),
+                12 => self.seldom(),
+                13 => self.words(),
                 _ => self.simple(),
             }
         }
@@ -123,6 +127,44 @@ impl Writer {
             self.put(format!("IADD3 {a}, PT, {a}, {d}, RZ, PT"));
             let base = if hits && k == 2 { "R18" } else { "R16" };
             self.put(format!("STG.E [{base}.64+{:#x}], {a}", 4 * k));
+        }
+    }
+
+    /// Loads of words in a row, in any order: of the thread's own, or of what no CTA but the first finds aligned.
+    fn words(&mut self) {
+        let from = self.dice.roll(3);
+        let start = self.dice.roll(4);
+        for k in 0..4 {
+            let at = 4 * ((k + start) % 4);
+            let d = self.reg();
+            match from {
+                0 => self.put(format!("LDS {d}, [R2+{at:#x}]")),
+                1 => self.put(format!("LDG.E {d}, [R16.64+{at:#x}]")),
+                _ => self.put(format!("LDG.E {d}, [R28.64+{at:#x}]")),
+            }
+            if self.dice.one_in(3) {
+                self.simple();
+            }
+        }
+    }
+
+    /// Instructions under one guard that seldom holds, with others between them, one of which may change the guard.
+    fn seldom(&mut self) {
+        let p = self.dice.roll(4);
+        match self.dice.roll(3) {
+            0 => self.put(format!("ISETP.EQ.S32.AND P{p}, PT, R23, 0x{:x}, PT, PT", self.labels % 8)),
+            _ => self.put(format!("ISETP.LT.S32.AND P{p}, PT, R0, 0x0, PT, PT")),
+        }
+        for _ in 0..6 {
+            let (d, a, c) = (self.reg(), self.reg(), self.reg());
+            let at = 4 * self.dice.roll(4);
+            match self.dice.roll(8) {
+                0 => self.simple(),
+                1 => self.put(format!("@P{p} LDS {d}, [R2+{at:#x}]")),
+                2 => self.put(format!("@P{p} STS [R2+{at:#x}], {a}")),
+                3 => self.put(format!("@P{p} ISETP.LT.S32.AND P{p}, PT, {a}, {c}, PT, PT")),
+                _ => self.put(format!("@P{p} IMAD {d}, {a}, {c}, {d}")),
+            }
         }
     }
 
@@ -206,6 +248,11 @@ fn kernel(seed: u64) -> Image {
         // The same in all lanes; the profile is that of the first CTA, so the second one fails what is assumed of it.
         "S2R R25, SR_CTAID.X",
         "IADD3 R25, PT, R25, 0x3, RZ, PT",
+        "S2R R29, SR_CTAID.X",
+        "SHF.L.U32 R28, R0, 0x4, RZ",
+        "IMAD R28, R29, 0x4, R28",
+        "IADD3 R28, P0, R28, R18, RZ, PT",
+        "IADD3.X R29, PT, R19, RZ, RZ, P0",
         "MOV R1, RZ",
         "ISETP.LT.S32.AND P1, PT, R0, 0x20, PT, PT",
         "ISETP.LT.S32.AND P2, PT, R0, 0x5, PT, PT",
@@ -254,6 +301,11 @@ struct Tally {
     equal: usize,
     branches: usize,
     apart: usize,
+    off: usize,
+    aligned: usize,
+    converted: usize,
+    skipped: usize,
+    widened: usize,
 }
 
 /// Runs a seed before and after.
@@ -262,12 +314,13 @@ fn check(seed: u64, tally: &mut Tally) {
     let memory = Memory::new(1 << 24).expect("memory");
     let ctas = 2;
     let bytes = u64::from(ctas * THREADS) * 128;
-    let own: Vec<u64> = [bytes, 256, bytes].iter().map(|&n| memory.alloc(n).expect("alloc")).collect();
+    let own: Vec<u64> =
+        [bytes, SHARED_BYTES, bytes].iter().map(|&n| memory.alloc(n).expect("alloc")).collect();
     let params = own.iter().flat_map(|a| a.to_le_bytes()).collect();
     let job = Job { image, entry: 0, shape: Shape::new([ctas, 1, 1], [THREADS, 1, 1]), params };
     let reset = || {
         for (k, &a) in own.iter().enumerate() {
-            let size = if k == 1 { 256 } else { bytes };
+            let size = if k == 1 { SHARED_BYTES } else { bytes };
             let data: Vec<u8> = (0..size).map(|n| (n * 7 + k as u64) as u8 & 15).collect();
             memory.write(a, &data).expect("write");
         }
@@ -311,6 +364,15 @@ fn check(seed: u64, tally: &mut Tally) {
             Kind::Equal(..) => tally.equal += 1,
             Kind::Branch { .. } => tally.branches += 1,
             Kind::Apart { .. } => tally.apart += 1,
+            Kind::Off { .. } => tally.off += 1,
+            Kind::Aligned { .. } => tally.aligned += 1,
+        }
+    }
+    for d in versions.iter().flat_map(|v| &v.done) {
+        match d {
+            Done::Converted { .. } => tally.converted += 1,
+            Done::Skipped { .. } => tally.skipped += 1,
+            Done::Widened { .. } => tally.widened += 1,
         }
     }
 }
@@ -320,6 +382,8 @@ fn versions_leave_the_same_memory_and_registers() {
     let mut tally = Tally::default();
     (1..=SEEDS).for_each(|seed| check(seed, &mut tally));
     assert!(tally.versions as u64 > SEEDS / 2, "only {} versions were made", tally.versions);
-    let kinds = [tally.equal, tally.branches, tally.apart];
+    let kinds = [tally.equal, tally.branches, tally.apart, tally.off, tally.aligned];
     assert!(kinds.iter().all(|&n| n > 3), "assumptions of each kind: {kinds:?}");
+    let done = [tally.converted, tally.skipped, tally.widened];
+    assert!(done.iter().all(|&n| n > 3), "what was done: {done:?}");
 }

@@ -16,6 +16,7 @@ pub fn copy(blocks: &Blocks, block: u32) -> Option<Version> {
         entry: 0,
         registers: blocks.registers,
         assumptions: Vec::new(),
+        done: Vec::new(),
         gain: 0,
         work: b.places.len() as u64,
         level: 1,
@@ -95,4 +96,76 @@ pub fn instrument(version: &Version, instructions: u32) -> Version {
     v.assumptions.iter_mut().for_each(|a| a.check = of(a.check));
     v.entry = begin(v.entry);
     v
+}
+
+/// The same version without the instructions that [`instrument`] puts in, and nothing of it told any more.
+pub fn thin(version: &Version) -> Version {
+    let is_filler: Vec<bool> = version.code.iter().map(|i| *i == filler()).collect();
+    let of = |n: u32| is_filler.iter().take(n as usize).filter(|f| !**f).count() as u32;
+    let kept = || is_filler.iter().map(|f| !f);
+    Version {
+        code: version.code.iter().zip(kept()).filter(|(_, k)| *k).map(|(i, _)| *i).collect(),
+        origin: version.origin.iter().zip(kept()).filter(|(_, k)| *k).map(|(o, _)| *o).collect(),
+        links: version
+            .links
+            .iter()
+            .map(|&(n, link)| match link {
+                Link::Inside(to) => (of(n), Link::Inside(of(to))),
+                other => (of(n), other),
+            })
+            .collect(),
+        sites: Vec::new(),
+        assumptions: version
+            .assumptions
+            .iter()
+            .map(|a| optimizer::Assumption { check: of(a.check), ..*a })
+            .collect(),
+        entry: of(version.entry),
+        ..version.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isa::image::{Function, Image};
+
+    #[test]
+    fn what_was_put_in_goes_again() {
+        let lines = [
+            "BAR.SYNC.ALIGNED RZ, PT, RZ, RZ, PT",
+            "LDS R4, [R2]",
+            "ISETP.LT.S32.AND P0, PT, R4, 0x7, PT, PT",
+            "@P0 BRA 0x1",
+            "BAR.SYNC.ALIGNED RZ, PT, RZ, RZ, PT",
+            "EXIT",
+        ];
+        let code: Vec<Inst> = lines.iter().map(|l| isa::text::parse(l).expect("an instruction")).collect();
+        let function = Function {
+            name: "f".into(),
+            is_entry: true,
+            is_visible: true,
+            start: 0,
+            end: code.len() as u32,
+            registers: 8,
+            shared_bytes: 0,
+            shared_align: 1,
+            local_bytes: 0,
+            unbounded_stack: false,
+            barriers: 1,
+            params: Vec::new(),
+            param_bytes: 0,
+            max_threads: [0; 3],
+            required_threads: [0; 3],
+            min_ctas: 0,
+            max_registers: 0,
+            order_dependent: false,
+        };
+        let image = Image { code, functions: vec![function], ..Image::default() };
+        let blocks = optimizer::translate(&image, 0).expect("a function");
+        let bare = copy(&blocks, 1).expect("a copy");
+        let told = instrument(&bare, 3);
+        assert_eq!(told.code.len(), bare.code.len() + 3 * 2, "the load and the branch are told");
+        assert_eq!(thin(&told), Version { sites: Vec::new(), ..bare });
+    }
 }

@@ -12,8 +12,12 @@ use std::collections::BTreeMap;
 pub struct Mean {
     first: Option<u64>,
     sum: u64,
+    squares: u64,
     count: u64,
 }
+
+/// Standard errors by which two means must differ.
+const ERRORS: u128 = 2;
 
 impl Mean {
     pub fn add(&mut self, cycles: u64) {
@@ -21,6 +25,7 @@ impl Mean {
             None => self.first = Some(cycles),
             Some(_) => {
                 self.sum += cycles;
+                self.squares = self.squares.saturating_add(cycles.saturating_mul(cycles));
                 self.count += 1;
             }
         }
@@ -39,9 +44,27 @@ impl Mean {
         self.sum.checked_div(self.count).unwrap_or(self.first.unwrap_or(0))
     }
 
+    /// The variance of the mean, for a thousandth of a cycle; none where too little was seen.
+    fn spread(&self) -> Option<u128> {
+        let (n, sum) = (u128::from(self.count), u128::from(self.sum));
+        let squares = (u128::from(self.squares) * n).saturating_sub(sum * sum);
+        (n > 1).then(|| squares * 1000 / (n * n * (n - 1)))
+    }
+
+    /// Whether it is above another by more than so many percent, and by more than executions differ among each other.
+    pub fn is_above(&self, other: &Mean, percent: u64) -> bool {
+        let limit = other.cycles() * (100 + percent) / 100;
+        let above = u128::from(self.cycles().saturating_sub(limit));
+        let own = self.spread().unwrap_or(0);
+        // One execution may lie as far off as those of the other do.
+        let spread = own + other.spread().unwrap_or(own * u128::from(self.count));
+        above > 0 && above * above * 1000 > ERRORS * ERRORS * spread
+    }
+
     fn merge(&mut self, other: &Mean) {
         self.first = self.first.or(other.first);
         self.sum += other.sum;
+        self.squares = self.squares.saturating_add(other.squares);
         self.count += other.count;
     }
 }
@@ -166,6 +189,7 @@ pub struct VersionReport {
     pub instructions: u32,
     /// Places of the original that its instructions come from.
     pub origin: Vec<u32>,
+    /// In short: those of one sort are counted.
     pub assumptions: Vec<String>,
     pub checks: u64,
     pub failures: u64,
@@ -233,7 +257,7 @@ impl Optimized {
                 first: placed.first,
                 instructions: v.code.len() as u32,
                 origin: v.origin.clone(),
-                assumptions: v.assumptions.iter().map(|a| a.kind.to_string()).collect(),
+                assumptions: optimizer::Kind::grouped(v.assumptions.iter().map(|a| a.kind)),
                 checks: sum.checks,
                 failures: sum.failed,
                 executions,
@@ -276,5 +300,29 @@ impl Optimized {
             return String::new();
         };
         optimizer::explain(blocks, profile, v)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mean(cycles: &[u64]) -> Mean {
+        let mut m = Mean::default();
+        // The first is left out.
+        m.add(10_000);
+        cycles.iter().for_each(|&c| m.add(c));
+        m
+    }
+
+    #[test]
+    fn a_mean_is_above_another_by_more_than_noise() {
+        let old = mean(&[700, 900, 800, 650]);
+        assert!(!mean(&[820, 950, 700, 900]).is_above(&old, 2), "executions differ by more than that");
+        assert!(mean(&[1200, 1250, 1300, 1220]).is_above(&old, 2));
+        assert!(!mean(&[500, 510, 505, 500]).is_above(&old, 2));
+        assert!(!mean(&[102, 102, 102]).is_above(&mean(&[100, 100, 100]), 2), "two percent are allowed");
+        assert!(mean(&[103, 103, 103]).is_above(&mean(&[100, 100, 100]), 2), "nothing differs");
+        assert!(!mean(&[900, 500, 1000, 480]).is_above(&mean(&[600]), 2), "one execution tells little");
     }
 }

@@ -1,7 +1,7 @@
 //! Requests for versions of a launch: at exchange points they become code that all SMs can run, and tables of larger sets of threads are
 //! merged.
 
-use super::instrument::{copy, instrument};
+use super::instrument::{copy, instrument, thin};
 use super::report::{Event, Happened, Optimized, Tally};
 use super::room::Arena;
 use super::spec::{self, Profiling, Spec, Translation};
@@ -564,9 +564,20 @@ impl Service {
             spec::Source::Bytecode | spec::Source::Block => Source::Original,
         };
         let level = request.base.map_or(1, |e| e.level + 1);
+        let inserts = self.spec.profiling == Profiling::Instructions;
+        // Nothing is told of code without instructions that tell: it stays.
+        if inserts && base.is_some_and(|b| b.sites.is_empty()) {
+            return (None, 0);
+        }
         let version = optimizer::optimize(&self.blocks, block, &request.profile, source, &self.limits);
         let copied = || copy(&self.blocks, block).filter(|_| self.options.copies && request.base.is_none());
-        let Some(mut version) = version.or_else(copied) else { return (None, nothing) };
+        // Where there is nothing to do better, profiles are not needed any more.
+        let thinned = || match base {
+            _ if !inserts => None,
+            Some(b) => Some(thin(b)),
+            None => copy(&self.blocks, block).map(|b| thin(&b)),
+        };
+        let Some(mut version) = version.or_else(copied).or_else(thinned) else { return (None, nothing) };
         // As it is encoded, and comes back from a checkpoint.
         version.code.iter_mut().for_each(|i| *i = i.canonical());
         if version.registers > self.limits.registers {
@@ -580,6 +591,7 @@ impl Service {
         let version = Version { level, ..version };
         let version = match self.spec.profiling {
             Profiling::Counters => version,
+            Profiling::Instructions if version.sites.is_empty() => version,
             Profiling::Instructions => instrument(&version, self.spec.profiling_instructions),
         };
         let own = known.get_or_insert_with(|| (*self.known).clone());

@@ -14,6 +14,11 @@ use std::sync::Arc;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Told {
     Branch(u32),
+    /// The guard is that of a branch of the original, for those who jump or the others.
+    Converted {
+        place: u32,
+        taken: bool,
+    },
     Assumed {
         place: u32,
         taken: bool,
@@ -110,6 +115,7 @@ impl Known {
                 }
             }
             Watch::Branch => self.tell(place, Told::Branch(at)),
+            Watch::Converted { taken } => self.tell(place, Told::Converted { place: at, taken: *taken }),
             Watch::Assumed { taken } => self.tell(place, Told::Assumed { place: at, taken: *taken }),
             Watch::Access { is_store, .. } => {
                 self.tell(place, Told::Access { place: at, is_store: *is_store })
@@ -124,8 +130,10 @@ impl Known {
             self.watch(version.block, first + n, site, &constant);
         }
         let mut checks: BTreeMap<u32, Vec<String>> = BTreeMap::new();
-        // A branch that goes the other way costs little, since the copy beside a trace leads back to it: cycles tell whether it pays.
-        for a in version.assumptions.iter().filter(|a| !matches!(a.kind, optimizer::Kind::Branch { .. })) {
+        // A branch that goes the other way costs little, since the copy beside a trace leads back to it: cycles tell whether it pays. So do
+        // guards.
+        let is_way = |k: &Kind| matches!(k, Kind::Branch { .. } | Kind::Off { .. });
+        for a in version.assumptions.iter().filter(|a| !is_way(&a.kind)) {
             checks.entry(a.check).or_default().push(a.kind.to_string());
         }
         for (check, kinds) in checks {
@@ -145,7 +153,9 @@ impl Known {
     pub(super) fn watched(&self) -> Vec<(u32, What)> {
         let what = |told: &[Told]| {
             told.iter().fold(What::default(), |w, t| match t {
-                Told::Branch(_) | Told::Assumed { .. } | Told::Check(_) => What { branch: true, ..w },
+                Told::Branch(_) | Told::Converted { .. } | Told::Assumed { .. } | Told::Check(_) => {
+                    What { branch: true, ..w }
+                }
                 Told::Access { .. } => What { access: true, ..w },
                 Told::Loaded(_) => What { result: true, ..w },
             })
@@ -169,6 +179,14 @@ impl Known {
             }
             Kind::Branch { place, taken } => {
                 let (executions, against) = profile.against(place, taken);
+                rare(against, executions)
+            }
+            Kind::Aligned { load, bytes } => {
+                let seen = profile.accesses.get(&load).map_or(0, |a| a.alignment);
+                seen == 0 || seen >= u64::from(bytes)
+            }
+            Kind::Off { place } => {
+                let (executions, against) = profile.against(place, false);
                 rare(against, executions)
             }
             Kind::Apart { store, load } => {
@@ -270,6 +288,10 @@ impl Observer for Watcher {
         for told in self.known.told_at(place) {
             match told {
                 Told::Branch(at) if *is_on => recorder.branch(profile, *at, active, taken),
+                Told::Converted { place: at, taken: way } if *is_on => {
+                    let jump = if *way { taken } else { active & !taken };
+                    recorder.branch(profile, *at, active, jump);
+                }
                 Told::Assumed { place: at, taken: way } if taken == 0 && *is_on => {
                     recorder.branch(profile, *at, active, if *way { active } else { 0 });
                 }

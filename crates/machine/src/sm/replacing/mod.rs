@@ -11,8 +11,8 @@ use super::code::Code;
 use super::core::Sm;
 use super::work::Work;
 use crate::optimizing::{
-    Answer, Entry, Event, Happened, Invalidation, Known, Level, Mean, Placed, Request, Table, Tally, Watcher,
-    Who,
+    Answer, Entry, Event, Happened, Invalidation, Known, Level, Mean, Placed, Profiling, Request, Table,
+    Tally, Watcher, Who,
 };
 use crate::units::Cycle;
 use optimizer::Profile;
@@ -213,8 +213,7 @@ impl Unit {
         }
         let own = &self.blocks[block];
         let is_tried = own.new.count() >= u64::from(known.spec.trial_executions) && own.old.is_known();
-        let limit = own.old.cycles() * (100 + u64::from(known.spec.slower_percent)) / 100;
-        (is_tried && own.new.cycles() > limit).then_some(Happened::Slower)
+        (is_tried && own.new.is_above(&own.old, known.spec.slower_percent.into())).then_some(Happened::Slower)
     }
 }
 
@@ -559,7 +558,9 @@ impl Sm {
             if enough && is_free && now >= known.from {
                 let profile = std::mem::take(&mut own.profile);
                 let threshold = u64::from(known.spec.threshold);
-                if own.last.as_ref().is_none_or(|last| !profile.is_near(last, threshold)) {
+                // Code that tells by instructions gets rid of them once there is nothing more to see.
+                let thins = known.spec.profiling == Profiling::Instructions;
+                if thins || own.last.as_ref().is_none_or(|last| !profile.is_near(last, threshold)) {
                     r.requests.push(Request {
                         at: Cycle(now),
                         sm: self.id.0,
