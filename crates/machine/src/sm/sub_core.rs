@@ -123,11 +123,9 @@ pub struct SubCore {
     wanted: u32,
     classes: Classes,
     pipes: Vec<PipeState>,
-    /// Cycles that a warp takes to enter each pipe.
+    /// Of each pipe: cycles that a warp takes to enter, and the classes of the program that it runs.
     pipe_intervals: [u64; PIPES],
-    /// Of each class: those of the program, a bit each, that share a pipe with it. All of them are looked at when one enters,
-    /// whichever pipe it takes: the host can tell before how many they are.
-    rivals: [u32; PLACES],
+    pipe_classes: [u32; PIPES],
     /// Pipes with room for warps that wait, a bit each.
     queued: u32,
     /// When the next warp can enter each pipe; never for places without one.
@@ -190,7 +188,7 @@ impl SubCore {
                 interval: [0; PLACES],
             },
             pipe_intervals: std::array::from_fn(|n| pipes.get(n).map_or(0, |p| p.interval)),
-            rivals: [0; PLACES],
+            pipe_classes: [0; PIPES],
             queued: (0..)
                 .zip(&pipes)
                 .fold(0, |set, (n, p)| set | u32::from(p.queue.is_some()) << (n % PIPES as u32)),
@@ -219,6 +217,9 @@ impl SubCore {
 
     /// A program with instructions of these classes runs; others are not kept track of.
     pub fn begin_launch(&mut self, classes: u32) {
+        for (used, pipe) in self.pipe_classes.iter_mut().zip(&self.pipes) {
+            *used = pipe.classes & classes;
+        }
         for c in 0..CLASSES {
             let pipes = self.pipes_of[c];
             let free = pipes.map(|n| self.pipe_free[n as usize % PIPES]);
@@ -228,8 +229,6 @@ impl SubCore {
                 p.queue.is_none() && pipes[1] == NO_PIPE && p.classes & classes & !(1 << c) == 0
             };
             let own = first.filter(is_own);
-            let own_pipes = pipes.iter().filter_map(|&n| self.pipes.get(usize::from(n)));
-            self.rivals[c] = own_pipes.fold(0, |set, p| set | p.classes & classes);
             let of = &mut self.classes;
             (of.free[c], of.busy[c], of.held[c]) = (free, 0, 0);
             of.own_pipe[c] = own.map_or(NO_PIPE, |_| pipes[0]);
@@ -484,7 +483,7 @@ impl SubCore {
             _ => self.queue_up(n, now),
         };
         self.pipe_free[n] = free;
-        let mut rest = self.rivals[c];
+        let mut rest = self.pipe_classes[n];
         while rest != 0 {
             let c = rest.trailing_zeros() as usize % PLACES;
             rest &= rest - 1;
@@ -523,8 +522,10 @@ impl SubCore {
     fn hold_class(&mut self, c: usize, now: u64, free: u64) {
         // A class only gets busier.
         let old = self.classes.free[c];
-        self.classes.busy[c] += free.saturating_sub(old.max(now + 1));
-        self.classes.free[c] = old.max(free);
+        if free > old {
+            self.classes.busy[c] += free.saturating_sub(old.max(now + 1));
+            self.classes.free[c] = free;
+        }
     }
 
     /// The class cannot issue until [`SubCore::open`].
