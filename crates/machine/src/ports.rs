@@ -127,6 +127,10 @@ pub struct CtaEnd {
 /// Brings a list in order whose parts before and from `middle` on are. New answers mostly come after what waits already:
 /// only what comes after the first of them moves.
 pub fn merge(list: &mut [Response], middle: usize, late: &mut Vec<Response>) {
+    let is_in_order = |n: usize| list.get(n).is_none_or(|next| list[n - 1].at <= next.at);
+    if middle == 0 || is_in_order(middle) {
+        return;
+    }
     late.clear();
     late.extend_from_slice(&list[middle..]);
     let (mut old, mut end) = (middle, list.len());

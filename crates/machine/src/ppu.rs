@@ -19,13 +19,14 @@ use crate::sm::code::Code;
 use crate::sm::policy::{Choice, Program};
 use crate::sm::trace_cell::{RegisterError, Registers};
 use crate::sm::watch::Watcher;
-use crate::sm::{Begin, Context, Failure, Sm, Work};
+use crate::sm::{Begin, Context, Failure, Footprint, Sm, Work};
 use crate::stall::{STALLS, StallCycles};
 use crate::tasks::{Tasks, preferred_split, task_of};
 use crate::units::{Cycle, SmId};
 use crate::workers::Workers;
 use checkpoint::{Begun, Kept, Reached};
 use isa::image::Image;
+use simt::files::Files;
 use simt::{Launch, Memory, Whereabouts};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -140,6 +141,8 @@ pub struct Ppu {
     /// What tells the programs apart that ran here; each has its own place in memory.
     programs: Vec<u64>,
     trace_registers: Registers,
+    /// Register files that the last launch left, for each SM.
+    files: Vec<Files>,
     /// Versions of code that launches left for the next ones of their kernels.
     versions: Vec<KeptVersions>,
     /// The cycle of the last checkpoint.
@@ -158,6 +161,7 @@ impl Ppu {
             launches: 0,
             programs: Vec::new(),
             trace_registers: Registers::default(),
+            files: Vec::new(),
             versions: Vec::new(),
             checkpointed: Cycle(0),
             config: Arc::new(config),
@@ -279,6 +283,9 @@ impl Ppu {
                 let bank = u64::from(isa::abi::launch::PARAMS) + u64::from(function.param_bytes);
                 self.memory.preload_constants(CONSTANT_BASE, bank);
                 let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.sms.len());
+                // Files that differ from new ones in what nobody reads would show in what is saved.
+                let is_saved = options.checkpoints.is_some() || service.is_some();
+                let mut left = std::mem::take(&mut self.files).into_iter().filter(|_| !is_saved);
                 for mut sm in self.sms.drain(..) {
                     sm.record_choices(options.record_choices);
                     sm.watch_progress(options.progress, start);
@@ -289,7 +296,7 @@ impl Ppu {
                     sm.watch(observe::watcher(&sm, watching, start, settings.as_ref(), options));
                     parts.push(Part {
                         sm,
-                        work: Work::new(contexts.clone()),
+                        work: Work::with_files(contexts.clone(), left.next().unwrap_or_default()),
                         requests: Vec::new(),
                         answers: Vec::new(),
                     });
@@ -340,6 +347,7 @@ impl Ppu {
         // With all code that was made.
         let contexts = run.parts.first().map_or(contexts, |p| p.work.contexts.clone());
         let mut watchers = Vec::new();
+        let keeps_files = services.is_none() && options.checkpoints.is_none() && options.resume.is_none();
         for mut part in run.parts {
             if options.record_choices {
                 timed.choices.push(part.sm.take_choices());
@@ -350,6 +358,9 @@ impl Ppu {
             part.sm.add_to(&mut timed.counters, &mut timed.stalls);
             watchers.push(part.sm.take_watcher());
             self.sms.push(part.sm);
+            if keeps_files {
+                self.files.push(part.work.into_files());
+            }
         }
         let end = outcome?;
         timed.cycles = end - start;
@@ -516,7 +527,11 @@ impl<'l, 'p> Run<'l, 'p> {
         // With no CTA on its way to an SM, SMs may run on by themselves.
         let may_run_on = self.tasks.is_none() && self.services.is_none() && self.front.next_event().is_none();
         let ahead = if may_run_on { until + AHEAD } else { until };
-        workers.each(&mut due, |_, part| {
+        let footprints: Vec<Footprint> = due.iter().map(|part| part.sm.footprint()).collect();
+        workers.each(&mut due, |n, part| {
+            if let Some(next) = footprints.get(n + 1) {
+                next.expect();
+            }
             part.sm.deliver(&mut part.answers);
             part.sm.run(&mut part.work, until, ahead);
             part.sm.send(until, &mut part.requests);

@@ -24,7 +24,9 @@ pub const PT: u8 = 7;
 pub const COMPLEMENT: u8 = 8;
 pub const DROPPED: u8 = 16;
 
-/// What is bound to a warp while it runs.
+/// What is bound to a warp while it runs. What every instruction looks at comes first, in one line of the host's cache; then
+/// predicates, all but the place of those that nobody reads in one line, too.
+#[repr(C, align(64))]
 pub struct Lanes {
     /// The rows.
     pub(crate) file: *mut u8,
@@ -32,34 +34,36 @@ pub struct Lanes {
     pub active: u32,
     /// Lanes that have not ended.
     pub live: u32,
-    pub preds: [u32; 32],
     /// Where a jump goes.
     pub next: u32,
+    /// The warp's place in its CTA.
+    pub warp: u32,
     /// Host address of device address zero.
     pub(crate) global: *mut u8,
     pub(crate) bounds: *mut Bounds,
     pub(crate) shared: *mut u8,
+    /// Where stores and atomics go that take effect later; none in functional runs.
+    pub(crate) log: *mut Log,
     pub(crate) shared_bytes: u32,
+    /// No other SM acts now: what the whole machine shares can be changed.
+    pub(crate) alone: bool,
+    /// A collective runs with the lanes that came, because the others never will.
+    pub(crate) forced: bool,
+    /// Other host threads may touch global memory now.
+    pub(crate) concurrent: bool,
+    pub preds: [u32; 32],
     pub(crate) memory: *const Memory,
     pub(crate) kernel: *const Kernel,
     pub(crate) banks: *const Banks,
     pub(crate) cta: *mut CtaState,
     pub(crate) launch: *const Launch,
-    pub(crate) local: Local,
-    /// Where stores and atomics go that take effect later; none in functional runs.
-    pub(crate) log: *mut Log,
-    /// No other SM acts now: what the whole machine shares can be changed.
-    pub(crate) alone: bool,
-    pub fault: Option<(FaultKind, Option<Access>)>,
-    /// A collective runs with the lanes that came, because the others never will.
-    pub(crate) forced: bool,
-    /// Other host threads may touch global memory now.
-    pub(crate) concurrent: bool,
-    /// The warp's place in its CTA.
-    pub warp: u32,
     /// Who is told what happens at watched instructions.
     pub(crate) observer: Option<Box<dyn Observer>>,
+    pub(crate) local: Local,
+    pub fault: Option<(FaultKind, Option<Access>)>,
 }
+
+const _: () = assert!(std::mem::offset_of!(Lanes, preds) == 64);
 
 impl Lanes {
     pub fn unbound() -> Lanes {

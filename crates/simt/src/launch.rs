@@ -4,6 +4,7 @@ use crate::decode::{self, NoRoom, Pooled, Room};
 use crate::memory::Memory;
 use crate::program::{Banks, Kernel, Program, launch_bank};
 use crate::runner::LaunchError;
+use crate::uop::ROW;
 use crate::watched::{self, What};
 use isa::Inst;
 use isa::abi::launch::{ENVREG, PARAMS, PARAMS_MAX};
@@ -97,6 +98,18 @@ pub struct Saved {
 }
 
 impl Launch {
+    /// Rows that a warp's first instructions, so many of them, and its start need, in bytes from the begin of its file.
+    pub fn first_rows(&self, instructions: usize) -> Vec<u32> {
+        let kernel = &self.kernel;
+        let first = kernel.uops.iter().skip(kernel.function.start as usize).take(instructions);
+        let cleared = (kernel.layout.converge..kernel.layout.pool).step_by(ROW as usize);
+        let mut rows: Vec<u32> = first.flat_map(|u| [u.d, u.a, u.b, u.c]).chain(cleared).collect();
+        rows.retain(|&row| row < kernel.layout.end);
+        rows.sort_unstable();
+        rows.dedup();
+        rows
+    }
+
     /// Everything but its program.
     pub fn save(&self, memory: &Memory) -> Saved {
         let image = self.program.image();

@@ -9,6 +9,7 @@
 //! | [`memory`], [`local`] | device memory; local memory |
 //! | [`launch`], [`runner`] | a launch, and how it runs functionally |
 //! | [`resident`], [`log`] | a CTA in an SM of a timed machine, an instruction at a time; what an SM did to global memory |
+//! | [`files`] | register files that stay from launch to launch |
 //! | [`watched`] | what happens at instructions that somebody watches |
 //! | [`special`], [`printf`], [`fault`] | special registers, device output, what can go wrong |
 //!
@@ -23,6 +24,7 @@ pub mod arrays;
 pub mod cta;
 pub mod decode;
 pub mod fault;
+pub mod files;
 pub mod lanes;
 pub mod launch;
 pub mod level;

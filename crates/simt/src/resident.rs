@@ -8,6 +8,7 @@ use crate::access;
 pub use crate::access::{Access, Where};
 use crate::cta::{self, Child, CtaState};
 use crate::fault::Fault;
+use crate::files::Files;
 use crate::lanes::{FULL, Row};
 use crate::launch::Launch;
 use crate::log::{Answer, Log};
@@ -93,11 +94,16 @@ macro_rules! env {
 impl<'l> Resident<'l> {
     /// Room for a CTA; empty until [`Resident::start`].
     pub fn new(launch: &Arc<Launch>, memory: &'l Memory) -> Resident<'l> {
+        Resident::with_files(launch, memory, &mut Files::default())
+    }
+
+    /// The same with register files that are left.
+    pub fn with_files(launch: &Arc<Launch>, memory: &'l Memory, files: &mut Files) -> Resident<'l> {
         let cta = CtaState::new(launch.grid, launch.block, launch.shared_bytes, launch.dynamic_shared);
         let mut r = Resident {
             memory,
             code: NonNull::from(&launch.kernel.uops[..]),
-            warps: (0..launch.warps()).map(|_| Warp::new(launch)).collect(),
+            warps: (0..launch.warps()).map(|_| Warp::with_file(files.take(launch))).collect(),
             cta: NonNull::from(Box::leak(Box::new(cta))),
             bounds: NonNull::from(Box::leak(Env::bounds(launch).into_boxed_slice())),
             linear: 0,
@@ -113,6 +119,13 @@ impl<'l> Resident<'l> {
             warp.lanes.alone = false;
         }
         r
+    }
+
+    /// Gives its register files back; nothing else of it is needed.
+    pub fn give_back(mut self, files: &mut Files) {
+        for warp in std::mem::take(&mut self.warps) {
+            files.put(&self.launch, warp.into_file());
+        }
     }
 
     /// Puts the CTA with this number of the launch in, none of its instructions executed.
@@ -242,7 +255,7 @@ impl<'l> Resident<'l> {
     #[inline]
     pub fn expect(&self, w: usize) {
         if let Some(warp) = self.warps.get(w) {
-            prefetch_all(warp);
+            warp.expect();
         }
     }
 
@@ -254,6 +267,15 @@ impl<'l> Resident<'l> {
             for row in [u.d, u.a, u.b, u.c] {
                 prefetch_all(warp.lanes.file.wrapping_add(row as usize).cast::<Row>());
             }
+        }
+    }
+
+    /// The same for rows of a warp that will start here, as [`Launch::first_rows`] names them.
+    #[inline]
+    pub fn expect_start(&self, w: usize, rows: &[u32]) {
+        let Some(warp) = self.warps.get(w) else { return };
+        for &row in rows {
+            prefetch_all(warp.lanes.file.wrapping_add(row as usize).cast::<Row>());
         }
     }
 

@@ -16,11 +16,13 @@
 use crate::aligned::Aligned;
 use crate::cta::{Arrival, BARRIERS, CtaState, Reduction};
 use crate::fault::{Fault, FaultKind};
+use crate::files::Files;
 use crate::lanes::{FULL, Lanes, Row};
 use crate::launch::Launch;
 use crate::local;
 use crate::memory::{Bounds, Memory};
 use crate::ops::collective;
+use crate::prefetch::{HOST_LINE, prefetch_at};
 use crate::program::Kernel;
 use crate::special::{self, Time};
 use crate::uop::{Flow, ROW, Uop};
@@ -116,20 +118,24 @@ impl Env<'_> {
     }
 }
 
-/// A warp slot: rows, and the state of the warp that is in it.
+/// A warp slot: rows, and the state of the warp that is in it. Thousands of them take turns in the host's caches, so what
+/// steps look at lies together.
+#[repr(C)]
 pub struct Warp {
-    pub(crate) lanes: Lanes,
-    file: Aligned,
     pub(crate) pc: u32,
     splits: Vec<Split>,
     /// In a timed machine: the instructions after which another split gets its turn.
     pub(crate) rotate_at: u64,
-    /// Where the code behind each barrier begins, by [`Kernel::openings`]; none where nobody changes it.
-    pub(crate) entries: Vec<u32>,
     /// Instructions executed, by the warp and by its threads.
     pub executed: u64,
     pub thread_executed: u64,
+    pub(crate) lanes: Lanes,
+    file: Aligned,
+    /// Where the code behind each barrier begins, by [`Kernel::openings`]; none where nobody changes it.
+    pub(crate) entries: Vec<u32>,
 }
+
+const _: () = assert!(std::mem::offset_of!(Warp, lanes) == 64);
 
 /// What a warp slot holds besides what follows from its launch.
 #[derive(Serialize, Deserialize)]
@@ -155,8 +161,11 @@ unsafe impl Send for Warp {}
 impl Warp {
     /// A slot for warps of this launch.
     pub fn new(launch: &Launch) -> Warp {
-        let mut file = Aligned::zeroed(launch.kernel.layout.end as usize);
-        fill_pool(&mut file, launch);
+        Warp::with_file(Files::default().take(launch))
+    }
+
+    /// The same with a file that is there already.
+    pub(crate) fn with_file(file: Aligned) -> Warp {
         Warp {
             lanes: Lanes::unbound(),
             file,
@@ -167,6 +176,21 @@ impl Warp {
             executed: 0,
             thread_executed: 0,
         }
+    }
+
+    /// It will run soon: asks the host's caches for what steps look at.
+    #[inline(always)]
+    pub(crate) fn expect(&self) {
+        let start = std::ptr::from_ref(self).cast::<u8>();
+        // Counts, lanes, predicates; behind the predicates that nobody reads what is bound.
+        for line in [0, 1, 2, 4] {
+            prefetch_at(start.wrapping_add(line * HOST_LINE));
+        }
+    }
+
+    /// The slot is not needed any more, but its file is.
+    pub(crate) fn into_file(self) -> Aligned {
+        self.file
     }
 
     /// Puts warp number `warp` of a CTA that begins into the slot.
@@ -746,7 +770,7 @@ impl Warp {
 }
 
 /// Puts constants into their rows.
-fn fill_pool(file: &mut Aligned, launch: &Launch) {
+pub(crate) fn fill_pool(file: &mut Aligned, launch: &Launch) {
     let layout = &launch.kernel.layout;
     let rows = &mut file.as_mut_slice()[layout.pool as usize..layout.end as usize];
     for (row, value) in rows.chunks_exact_mut(ROW as usize).zip(&launch.pool) {

@@ -169,3 +169,48 @@ fn stores_of_different_sms_are_ordered_by_cycle_and_number() {
         assert_eq!(word, [winner, 0, 0, 0], "SM {late} was late");
     }
 }
+
+/// Register files that are left from a launch serve the next one, with its arguments and without what was in registers.
+#[test]
+fn files_that_are_left_hold_nothing_of_the_launch_before() {
+    use simt::files::Files;
+    use simt::log::apply;
+    use simt::special::{Place, Time};
+    use simt::{Launch, Log, Memory, Program, Resident, Shape};
+    let code = [
+        "MOV R2, c[0x0][0x210]",
+        "MOV R3, c[0x0][0x214]",
+        "STG.E [R2.64], R5",
+        "MOV R5, c[0x0][0x218]",
+        "STG.E [R2.64+0x4], R5",
+        "EXIT",
+    ];
+    let memory = Memory::new(1 << 20).expect("memory");
+    let program = Program::load(assemble(&code).into(), &memory, &|_| None).expect("load");
+    let kernel = program.kernel("main", Isa::best()).expect("kernel");
+    let shape = Shape::new([1, 1, 1], [64, 1, 1]);
+    let mut files = Files::default();
+    for value in [7u32, 7, 8, 9] {
+        let out = memory.alloc(8).expect("alloc");
+        memory.write(out, &[0xff; 8]).expect("write");
+        let params = [&out.to_le_bytes()[..], &value.to_le_bytes()[..]].concat();
+        let launch = Launch::new(&program, kernel.clone(), &shape, &params, &memory).expect("launch");
+        let launch = std::sync::Arc::new(launch);
+        files.begin(&launch);
+        let mut log = Log::new();
+        let mut r = Resident::with_files(&launch, &memory, &mut files);
+        r.start(0, Place::default());
+        for w in 0..2 {
+            let mut cycle = 0;
+            while r.pc(w).is_some() {
+                r.step(w, Time::default(), cycle, &mut log).expect("a step");
+                cycle += 1;
+            }
+        }
+        apply(&memory, &mut [&mut log]);
+        r.give_back(&mut files);
+        let mut words = [0; 8];
+        memory.read(out, &mut words).expect("read");
+        assert_eq!(words, [0, 0, 0, 0, value as u8, 0, 0, 0]);
+    }
+}

@@ -33,6 +33,9 @@ pub struct Map {
     /// What divides by pages of a block, and by those channels.
     by_pages: Divider,
     by_channels: Divider,
+    /// For each value of the bits up to the last of [`SLICE_BITS`]: the page's slice in the upper half, the other bits, moved
+    /// together, in the lower.
+    parts: [u8; 1 << LOW_BITS],
 }
 
 /// Divides by a number that is known long before: a multiplication, where both are small.
@@ -64,6 +67,21 @@ impl Divider {
 
 /// Bits of a line's number that say which of its page's slices it is on, the first ones first.
 const SLICE_BITS: [u32; 3] = [1, 3, 4];
+/// Bits of a line's number up to the last of those.
+const LOW_BITS: u32 = 5;
+
+/// What [`Map::parts`] holds for so many slices of a page, as a shift.
+fn parts(spread: u32) -> [u8; 1 << LOW_BITS] {
+    std::array::from_fn(|n| {
+        let (mut slice, mut index) = (0, n);
+        for (k, &bit) in SLICE_BITS[..spread as usize].iter().enumerate().rev() {
+            slice |= (n >> bit & 1) << k;
+            // The bit goes out; those above move down.
+            index = index & ((1 << bit) - 1) | index >> (bit + 1) << bit;
+        }
+        (slice << 4 | index & 15) as u8
+    })
+}
 
 /// Spreads a number's bits over all of the result (the finishing step of splitmix64).
 #[inline(always)]
@@ -101,6 +119,7 @@ impl Map {
             channels_per_half,
             by_pages: Divider::new(groups * u64::from(halves)),
             by_channels: Divider::new(channels_per_half.into()),
+            parts: parts(spread),
         }
     }
 
@@ -121,12 +140,15 @@ impl Map {
     fn split(&self, line: u64) -> Split {
         let page = line >> self.home_shift;
         let (block, page) = self.by_pages.divide(page);
-        let (mut slice, mut index) = (0, line & ((1 << self.home_shift) - 1));
-        for (n, &bit) in SLICE_BITS[..self.spread as usize].iter().enumerate().rev() {
-            slice |= (line >> bit & 1) << n;
-            // The bit goes out; those above move down.
-            index = index & ((1 << bit) - 1) | index >> (bit + 1) << bit;
+        let inside = line & ((1 << self.home_shift) - 1);
+        let low = inside & ((1 << LOW_BITS) - 1);
+        let (mut slice, mut index) = (0, low);
+        if self.spread != 0 {
+            // At least one bit goes out of five.
+            let part = self.parts[low as usize];
+            (slice, index) = (u64::from(part >> 4), u64::from(part & 15));
         }
+        index |= inside >> LOW_BITS << (LOW_BITS - self.spread);
         // Pages are turned too: a stride that stays on one slice of a page meets another one of the next.
         slice ^= mix(line >> self.home_shift) >> 24 & ((1 << self.spread) - 1);
         Split { block, page, slice, index }
@@ -200,6 +222,20 @@ mod tests {
             let divider = Divider::new(by);
             for n in [0, 1, by - 1, by, by + 1, 7 * by - 1, 7 * by, u64::from(u32::MAX), 1 << 32, 1 << 45] {
                 assert_eq!(divider.divide(n), (n / by, n % by), "{n} / {by}");
+            }
+        }
+    }
+
+    #[test]
+    fn bits_of_the_slice_leave_the_others_in_order() {
+        for spread in 0..=3 {
+            let all = parts(spread);
+            for (n, &part) in all.iter().enumerate().filter(|_| spread > 0) {
+                let bits = &SLICE_BITS[..spread as usize];
+                let slice = bits.iter().enumerate().map(|(k, bit)| (n >> bit & 1) << k).sum::<usize>();
+                let others = (0..LOW_BITS).filter(|b| !bits.contains(b));
+                let index = others.enumerate().map(|(k, bit)| (n >> bit & 1) << k).sum::<usize>();
+                assert_eq!(usize::from(part), slice << 4 | index, "{n} {spread}");
             }
         }
     }

@@ -110,7 +110,7 @@ pub struct Sm {
     pub(super) inbox: Incoming,
     /// Who waits for the answers of this turn.
     pub(super) expected: Vec<Owner>,
-    starts: VecDeque<CtaStart>,
+    pub(super) starts: VecDeque<CtaStart>,
     /// Warps that ask again after the exchange; those that must be alone then.
     pub(super) retry: Vec<u16>,
     /// The next cycle at which anything happens here.

@@ -1,11 +1,12 @@
 //! What a turn of an SM will need, asked of the host's caches before it begins: the SMs had their turns in between.
 
 use super::core::Sm;
-use super::warp::{Owner, Place};
-use super::work::Work;
+use super::sub_core::Bit;
+use super::warp::{Owner, Place, WarpSlot};
+use super::work::{CtaSlot, Work};
 use crate::ports::RequestKind;
 use crate::units::Cycle;
-use simt::prefetch::{HOST_LINE, prefetch, prefetch_all};
+use simt::prefetch::{HOST_LINE, prefetch, prefetch_all, prefetch_near};
 
 /// Instructions of a warp whose registers are asked for.
 const INSTRUCTIONS: usize = 4;
@@ -13,7 +14,30 @@ const INSTRUCTIONS: usize = 4;
 /// Places of a scoreboard that are asked for, beside the one that an answer is for.
 const PLACES: usize = 32;
 
+/// Places in the host's memory: where each begins, and its bytes. Only for hints, so others may own what is there.
+#[derive(Clone, Copy)]
+pub struct Footprint([(usize, usize); 4]);
+
+impl Footprint {
+    /// An SM has its turn soon: what it always needs comes nearer, not as near as what is needed now.
+    pub fn expect(&self) {
+        for (start, bytes) in self.0 {
+            for at in (start..start + bytes).step_by(HOST_LINE) {
+                prefetch_near(at as *const u8);
+            }
+        }
+    }
+}
+
 impl Sm {
+    /// What its turns always need.
+    pub fn footprint(&self) -> Footprint {
+        fn of<T>(list: &[T]) -> (usize, usize) {
+            (list.as_ptr() as usize, size_of_val(list))
+        }
+        Footprint([of(std::slice::from_ref(self)), of(&self.subs), of(&self.warps), of(self.inbox.waiting())])
+    }
+
     /// Answers until `until` are known, and so are the warps that will run. One step goes over all of them before the next
     /// one, which reads what the one before asked for.
     pub(super) fn look_ahead(&mut self, work: &Work<'_>, until: Cycle) {
@@ -27,13 +51,29 @@ impl Sm {
                 expected.push(owner);
             }
         });
+        // Those that wait for no answer run, too.
+        for sub in &self.subs {
+            let mut near = sub.near();
+            while near != 0 {
+                let warp = sub.slot(Bit(near.trailing_zeros() as u8));
+                expected.push(Owner { warp, ..Owner::NOBODY });
+                near &= near - 1;
+            }
+        }
         for owner in &self.expected {
             if let Some(warp) = self.warps.get(owner.warp as usize) {
                 prefetch_all(warp);
             }
         }
+        self.look_at_starts(work, until, |warp, _, _| prefetch_all(warp));
+        self.look_at_starts(work, until, |warp, cta, index| {
+            for place in (0..warp.places.len()).step_by(HOST_LINE / size_of::<Place>()) {
+                prefetch(&warp.places, place);
+            }
+            cta.resident.expect(index);
+        });
         for owner in &self.expected {
-            if let Some(warp) = self.warps.get(owner.warp as usize) {
+            if let Some(warp) = self.warps.get(owner.warp as usize).filter(|w| w.since < until.0) {
                 // What other instructions wait for, too.
                 for place in (0..warp.places.len().min(PLACES)).step_by(HOST_LINE / size_of::<Place>()) {
                     prefetch(&warp.places, place);
@@ -45,10 +85,31 @@ impl Sm {
             }
         }
         for owner in &self.expected {
-            if let Some(warp) = self.warps.get(owner.warp as usize)
+            if let Some(warp) = self.warps.get(owner.warp as usize).filter(|w| w.since < until.0)
                 && let Some(cta) = work.ctas.get(warp.cta as usize)
             {
                 cta.resident.expect_rows(warp.index as usize, INSTRUCTIONS);
+            }
+        }
+        self.look_at_starts(work, until, |_, cta, index| cta.resident.expect_start(index, &work.first_rows));
+    }
+
+    /// Warps of CTAs that will start: they mostly get the slots that those of the CTA before had. With the warp slot, the CTA
+    /// slot and the warp's number.
+    #[inline(always)]
+    fn look_at_starts<'w, 'l>(
+        &self,
+        work: &'w Work<'l>,
+        until: Cycle,
+        mut look: impl FnMut(&WarpSlot, &'w CtaSlot<'l>, usize),
+    ) {
+        let starts = self.starts.iter().take_while(|s| s.at < until).filter(|s| s.launch == 0);
+        let free = work.ctas.iter().filter(|cta| !cta.is_used && cta.context == 0);
+        for (cta, _) in free.zip(starts) {
+            for (index, &n) in cta.warps.iter().enumerate() {
+                if let Some(warp) = self.warps.get(usize::from(n)) {
+                    look(warp, cta, index);
+                }
             }
         }
     }

@@ -30,5 +30,6 @@ pub mod watch;
 mod work;
 
 pub use core::{Failure, Sm};
+pub use look_ahead::Footprint;
 pub use spec::{Latency, Pipe, Policy, Spec};
 pub use work::{Begin, Context, CtaSlot, NO_CONTEXT, Work};

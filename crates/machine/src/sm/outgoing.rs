@@ -35,9 +35,25 @@ impl Outgoing {
         self.queue.iter().take(some).filter(|r| is_code(r))
     }
 
-    /// Takes new requests, and moves those that leave before `until` to `outbox`; whether there are some.
+    /// Takes new requests, and moves those that leave before `until` to `outbox`, which is empty; whether there are some.
     pub fn send(&mut self, new: &mut Vec<Request>, until: Cycle, outbox: &mut Vec<Request>) -> bool {
+        while let Some(r) = self.queue.front().filter(|r| r.at < until) {
+            self.code -= u32::from(is_code(r));
+            outbox.push(*r);
+            self.queue.pop_front();
+        }
+        outbox.reserve(new.len());
+        // Most leave at once: these do not go through the queue.
         for r in new.drain(..) {
+            if r.at < until {
+                if outbox.last().is_none_or(|last| last.at <= r.at) {
+                    outbox.push(r);
+                } else {
+                    let place = outbox.partition_point(|other| other.at <= r.at);
+                    outbox.insert(place, r);
+                }
+                continue;
+            }
             self.code += u32::from(is_code(&r));
             if self.queue.back().is_none_or(|last| last.at <= r.at) {
                 self.queue.push_back(r);
@@ -45,11 +61,6 @@ impl Outgoing {
                 let place = self.queue.partition_point(|other| other.at <= r.at);
                 self.queue.insert(place, r);
             }
-        }
-        while let Some(r) = self.queue.front().filter(|r| r.at < until) {
-            self.code -= u32::from(is_code(r));
-            outbox.push(*r);
-            self.queue.pop_front();
         }
         !outbox.is_empty()
     }

@@ -262,6 +262,20 @@ impl SubCore {
         }
     }
 
+    /// Warps that wait for nothing but a cycle or a pipe.
+    pub fn near(&self) -> u64 {
+        let (mut occupied, mut wanted, mut all) = (self.wheel.occupied, self.wanted, 0);
+        while occupied != 0 {
+            all |= self.wheel.slots[occupied.trailing_zeros() as usize];
+            occupied &= occupied - 1;
+        }
+        while wanted != 0 {
+            all |= self.want[wanted.trailing_zeros() as usize % PLACES];
+            wanted &= wanted - 1;
+        }
+        all
+    }
+
     /// The warp slot of a bit.
     #[inline(always)]
     pub fn slot(&self, bit: Bit) -> u16 {

@@ -4,6 +4,7 @@ use super::code::{Code, Kind};
 use super::preemption::Saved;
 use isa::image::Image;
 use simt::cta::Child;
+use simt::files::Files;
 use simt::resident::Resident;
 use simt::{Launch, Memory};
 use std::sync::Arc;
@@ -70,7 +71,14 @@ pub struct Work<'l> {
     /// CTAs that left unfinished, and those that come back.
     pub saved: Vec<Saved>,
     pub arriving: Vec<Saved>,
+    /// Register files that are left from earlier launches, for those of this one.
+    pub files: Files,
+    /// Rows of registers that warps of the first launch need when they start.
+    pub first_rows: Vec<u32>,
 }
+
+/// Instructions of a warp that starts whose registers are asked of the host's caches.
+const FIRST: usize = 12;
 
 /// The slot's CTAs were those of a launch that is gone.
 pub const NO_CONTEXT: usize = usize::MAX;
@@ -78,7 +86,29 @@ pub const NO_CONTEXT: usize = usize::MAX;
 impl<'l> Work<'l> {
     /// What an SM works on at first: nothing.
     pub fn new(contexts: Arc<Vec<Context<'l>>>) -> Work<'l> {
-        Work { contexts, ctas: Vec::new(), saved: Vec::new(), arriving: Vec::new() }
+        let first_rows = contexts.first().map(|c| c.launch.first_rows(FIRST)).unwrap_or_default();
+        Work {
+            contexts,
+            ctas: Vec::new(),
+            saved: Vec::new(),
+            arriving: Vec::new(),
+            files: Files::default(),
+            first_rows,
+        }
+    }
+
+    /// The same with register files that are left from earlier launches.
+    pub fn with_files(contexts: Arc<Vec<Context<'l>>>, mut files: Files) -> Work<'l> {
+        if let Some(context) = contexts.first() {
+            files.begin(&context.launch);
+        }
+        Work { files, ..Work::new(contexts) }
+    }
+
+    /// All is done: register files for later launches.
+    pub fn into_files(mut self) -> Files {
+        self.ctas.into_iter().for_each(|slot| slot.resident.give_back(&mut self.files));
+        self.files
     }
 
     /// A slot with room for a CTA of a launch, made where there is none.
@@ -86,7 +116,7 @@ impl<'l> Work<'l> {
         let free = self.ctas.iter().position(|s| !s.is_used && s.context == context);
         free.unwrap_or_else(|| {
             let c = &self.contexts[context];
-            let resident = Resident::new(&c.launch, c.memory);
+            let resident = Resident::with_files(&c.launch, c.memory, &mut self.files);
             self.put(resident, context)
         })
     }

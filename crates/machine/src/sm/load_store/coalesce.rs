@@ -303,9 +303,7 @@ fn tag_bank(line: u64, banks: u32) -> usize {
     y ^= y >> 18;
     y ^= y >> 9;
     y ^= y >> 3 ^ y >> 6;
-    let low = n ^ n >> 2 ^ y ^ y >> 1;
-    let high = n >> 1 ^ n >> 3 ^ y >> 1 ^ y >> 2;
-    let bank = (low & 1 | (high & 1) << 1) as u32;
+    let bank = (n ^ n >> 2 ^ y ^ y >> 1) as u32;
     (bank & (banks - 1)) as usize & 3
 }
 

@@ -70,13 +70,17 @@ impl LoadStore {
         let mut waiting = NONE;
         let mut ready = Cycle(0);
         let mut all_found = true;
+        // Sectors looked up, those of local memory among them, and those that were there or on their way.
+        let (mut looked_up, mut of_local, mut found) = (0, 0, 0);
+        // Other SMs may have written what these read.
+        let bypasses_global = matches!(op.cache, Cache::Cg | Cache::Cv);
         for (n, p) in pieces.list().iter().enumerate() {
             self.look_ahead(pieces, n);
             let is_local = n >= access.locals;
             let sectors = p.sectors();
-            count_load(counters, sectors, is_local);
-            // Other SMs may have written what these read.
-            let bypasses = !is_local && matches!(op.cache, Cache::Cg | Cache::Cv);
+            looked_up += count(sectors);
+            of_local += if is_local { count(sectors) } else { 0 };
+            let bypasses = !is_local && bypasses_global;
             let looked = access.looked(n, self.spec.l1.tags_per_cycle);
             let mut missing = sectors;
             let mut slot = None;
@@ -90,7 +94,7 @@ impl LoadStore {
                 ready = ready.later(s.ready(there));
                 let coming = sectors & s.pending() & !s.valid();
                 missing = sectors & !there & !coming;
-                counters.l1_hits += u64::from(count(there | coming));
+                found += count(there | coming);
                 chain = s.flight;
                 s.ask(missing);
                 all_found &= coming == 0;
@@ -121,6 +125,9 @@ impl LoadStore {
             }
             self.send(looked, Sent { kind: RequestKind::Load, ..Sent::new(token, p.line, missing) }, out);
         }
+        counters.l1_sectors += u64::from(looked_up);
+        counters.l1_load_sectors += u64::from(looked_up - of_local);
+        counters.l1_hits += u64::from(found);
         let passes = count_conflicts(op, pieces.passes(all_found), counters);
         if waiting != NONE {
             self.flights.close(waiting, passes, ready.later(access.other));
@@ -429,11 +436,4 @@ impl Sent {
 fn count_conflicts(op: &Operation, p: Passes, counters: &mut Counters) -> u32 {
     counters.bank_conflicts += u64::from(p.passes.saturating_sub(p.groups.max(op.registers)));
     p.passes
-}
-
-#[inline(always)]
-fn count_load(counters: &mut Counters, sectors: u8, is_local: bool) {
-    let n = u64::from(count(sectors));
-    counters.l1_sectors += n;
-    counters.l1_load_sectors += if is_local { 0 } else { n };
 }
