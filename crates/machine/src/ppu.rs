@@ -284,7 +284,7 @@ impl Ppu {
                 self.memory.preload_constants(CONSTANT_BASE, bank);
                 let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.sms.len());
                 // Files that differ from new ones in what nobody reads would show in what is saved.
-                let is_saved = options.checkpoints.is_some() || service.is_some();
+                let is_saved = options.checkpoints.is_some() || services.is_some();
                 let mut left = std::mem::take(&mut self.files).into_iter().filter(|_| !is_saved);
                 for mut sm in self.sms.drain(..) {
                     sm.record_choices(options.record_choices);
