@@ -6,7 +6,7 @@ use crate::graph::{Graph, Kind, Node, Slot};
 use crate::liveness::{PREDICATES, Set};
 use crate::reuse;
 use crate::sites::{Site, Watch};
-use crate::trace::{End, Trace};
+use crate::trace::{End, Exit, Trace};
 use crate::version::{Assumption, Done, Link, Version};
 use isa::field::Field;
 use isa::{Inst, Op, Operand, Pred, PredUse, Reg, Src};
@@ -168,7 +168,7 @@ impl Writer<'_> {
                         }
                     }
                     let copies = r.assignment.copies.get(&n).cloned().unwrap_or_default();
-                    let goal = if exit.beside { Goal::Beside(exit.to) } else { Goal::Place(exit.to) };
+                    let goal = goal_of(exit);
                     if copies.is_empty() && node.converge.is_empty() {
                         self.goals.push((at, goal));
                     } else {
@@ -209,6 +209,10 @@ impl Writer<'_> {
                     self.jump(Goal::Original(place + 1), place);
                 }
             }
+            // What no trace goes on from is at its very head: the copy of it goes on, the trace would come back for ever.
+            End::Jump(to) if to == r.trace.head && r.trace.steps.is_empty() => {
+                self.jump(Goal::Beside(to), node.place);
+            }
             End::Jump(to) if next == Some(to) => {}
             End::Jump(to) => self.jump(Goal::Place(to), node.place),
             End::Loop { head, exit } => {
@@ -217,8 +221,9 @@ impl Writer<'_> {
                     .push((at, Site { place: exit.place, watch: Watch::Assumed { taken: exit.taken } }));
                 self.goals.push((at, Goal::Place(head)));
                 self.put(inst, exit.place);
-                if next != Some(exit.to) {
-                    self.jump(Goal::Place(exit.to), exit.place);
+                let goal = goal_of(&exit);
+                if next.map(Goal::Place) != Some(goal) {
+                    self.jump(goal, exit.place);
                 }
             }
         }
@@ -311,6 +316,11 @@ impl Writer<'_> {
         links.sort_by_key(|l| l.0);
         Some(links)
     }
+}
+
+/// Where an exit goes on. A branch is left to its copy: a trace that begins with it would take the same exit again, for ever.
+fn goal_of(exit: &Exit) -> Goal {
+    if exit.beside || exit.to == exit.place { Goal::Beside(exit.to) } else { Goal::Place(exit.to) }
 }
 
 /// An instruction with the registers of its values.

@@ -225,6 +225,47 @@ impl Writer {
         self.depth -= 1;
     }
 
+    /// A barrier, and behind it code so long; with some seeds a branch comes first, of the block or of a loop in it.
+    fn first_branch(&mut self, seed: u64, length: u32) {
+        let barrier = "BAR.SYNC.ALIGNED RZ, PT, RZ, RZ, PT";
+        match seed % 4 {
+            // As often one way as the other.
+            0 => {
+                let over = self.label();
+                self.put("LOP3 R24, R1, 0x1, RZ, 0xc0");
+                self.put("ISETP.EQ.S32.AND P0, PT, R24, RZ, PT, PT");
+                self.put(barrier);
+                self.put(format!("@P0 BRA.U {over}"));
+                self.body(length);
+                self.put(format!("{over}:"));
+                self.body(length);
+            }
+            // Lanes leave a loop at its head, nearly all of them at once.
+            1 => {
+                let (head, meet) = (self.label(), self.label());
+                self.put(barrier);
+                self.put("ISETP.EQ.S32.AND P0, PT, R0, 0x9, PT, PT");
+                self.put("MOV R24, 0xc");
+                self.put("@P0 MOV R24, 0xb");
+                self.put("ISETP.LE.S32.AND P0, PT, R24, RZ, PT, PT");
+                self.put(format!("BSSY B0, {meet}"));
+                self.put(format!("{head}:"));
+                self.put(format!("@P0 BRA {meet}"));
+                self.put("IADD3 R24, PT, R24, 0xffffffff, RZ, PT");
+                (0..8).for_each(|_| self.repeated());
+                self.put("ISETP.LE.S32.AND P0, PT, R24, RZ, PT, PT");
+                self.put(format!("BRA {head}"));
+                self.put(format!("{meet}:"));
+                self.put("BSYNC B0");
+                self.body(length);
+            }
+            _ => {
+                self.put(barrier);
+                self.body(length);
+            }
+        }
+    }
+
     /// Whether lanes are together here for certain.
     fn is_whole(&self) -> bool {
         self.depth == 1
@@ -272,8 +313,7 @@ fn kernel(seed: u64) -> Image {
     w.put("LDS R5, [R24]");
     let n = 3 + w.dice.roll(10);
     // Nobody writes what others still read.
-    w.put("BAR.SYNC.ALIGNED RZ, PT, RZ, RZ, PT");
-    w.body(n);
+    w.first_branch(seed, n);
     w.put("IADD3 R1, PT, R1, 0x1, RZ, PT");
     w.put("IADD3 R23, PT, R23, 0xffffffff, RZ, PT");
     w.put(format!("ISETP.LT.S32.AND P0, PT, R1, {TURNS:#x}, PT, PT"));
