@@ -6,7 +6,7 @@
 //! - Every loop has a preheader, where lanes can agree to meet behind the loop.
 
 use crate::analysis::{DomTree, Loops};
-use ir::{Block, BlockCall, Function, LocId, Op, Terminator, Type, Value};
+use ir::{Block, BlockCall, Function, InstId, LocId, Op, Terminator, Type, Value};
 
 pub fn prepare(f: &mut Function) {
     branch_around_guarded(f, |op| {
@@ -28,6 +28,21 @@ fn jump(block: Block, args: &[Value]) -> Terminator {
     Terminator::Jump(BlockCall { block, args: args.into() })
 }
 
+/// Cuts a block around its instruction `at`: the instruction, which is in none then, an empty block for what stands in its
+/// place, and one for what follows. `k` is where they go in the layout; the block's end is up to the caller.
+pub fn split_around(f: &mut Function, k: usize, at: usize) -> (InstId, Block, Block) {
+    let b = f.layout[k - 1];
+    let rest = f.block_mut(b).insts.split_off(at);
+    let (body, join) = (f.new_block(), f.new_block());
+    f.layout.insert(k, body);
+    f.layout.insert(k + 1, join);
+    let term = std::mem::replace(&mut f.block_mut(b).term, Terminator::Unreachable);
+    let loc = f.block(b).term_loc;
+    (f.block_mut(join).term, f.block_mut(join).term_loc) = (term, loc);
+    f.block_mut(join).insts = rest[1..].to_vec();
+    (rest[0], body, join)
+}
+
 /// Gives guarded operations of some kind a branch around them instead.
 pub fn branch_around_guarded(f: &mut Function, is_meant: impl Fn(&Op) -> bool) {
     let mut k = 0;
@@ -37,15 +52,7 @@ pub fn branch_around_guarded(f: &mut Function, is_meant: impl Fn(&Op) -> bool) {
         let guarded =
             f.block(b).insts.iter().position(|&i| f.inst(i).guard.is_some() && is_meant(&f.inst(i).op));
         let Some(at) = guarded else { continue };
-        let rest = f.block_mut(b).insts.split_off(at);
-        let i = rest[0];
-        let (body, join) = (f.new_block(), f.new_block());
-        f.layout.insert(k, body);
-        f.layout.insert(k + 1, join);
-        let term = std::mem::replace(&mut f.block_mut(b).term, Terminator::Unreachable);
-        let loc = f.block(b).term_loc;
-        (f.block_mut(join).term, f.block_mut(join).term_loc) = (term, loc);
-        f.block_mut(join).insts = rest[1..].to_vec();
+        let (i, body, join) = split_around(f, k, at);
         f.block_mut(body).insts = vec![i];
         let inst = f.inst(i).clone();
         let own = inst.own_args().len();

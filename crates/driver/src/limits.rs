@@ -117,24 +117,12 @@ mod tests {
     fn kernel() -> Function {
         let param = |name: &str, offset, size| Param { name: name.into(), offset, size, align: size };
         Function {
-            name: "k".into(),
-            is_entry: true,
-            is_visible: true,
-            start: 0,
-            end: 1,
-            registers: 32,
             shared_bytes: 1024,
             shared_align: 16,
-            local_bytes: 0,
-            unbounded_stack: false,
             barriers: 1,
             params: vec![param("a", 0, 4), param("b", 8, 8)],
             param_bytes: 16,
-            max_threads: [0; 3],
-            required_threads: [0; 3],
-            min_ctas: 0,
-            max_registers: 0,
-            order_dependent: false,
+            ..Function::entry("k", 0..1, 32)
         }
     }
 

@@ -111,7 +111,7 @@ fields! {
         }
         AtomOrder 2 "memory order of a read-modify-write" { Relaxed "", Acquire "ACQUIRE", Release "RELEASE", AcqRel "ACQ_REL" }
         AtomOp 4 "read-modify-write" {
-            Add "ADD", Inc "INC", Dec "DEC", Min "MIN", Max "MAX", And "AND", Or "OR", Xor "XOR", Exch "EXCH", Cas "CAS"
+            Add "ADD", Inc "INC", Dec "DEC", Min "MIN", Max "MAX", And "AND", Or "OR", Xor "XOR", Exch "EXCH", Cas "CAS", PopcInc "POPC.INC"
         }
         AtomType 4 "type of the datum" {
             U32 "", S32 "S32", U64 "64", S64 "S64", F32 "F32", F64 "F64", F16 "F16", Bf16 "BF16", F16x2 "F16X2",

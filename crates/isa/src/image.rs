@@ -54,6 +54,32 @@ pub struct Function {
     pub order_dependent: bool,
 }
 
+impl Function {
+    /// An entry at these places of the code with so many registers, that takes nothing, has no memory of its own and no barriers.
+    pub fn entry(name: impl Into<String>, code: std::ops::Range<u32>, registers: u32) -> Function {
+        Function {
+            name: name.into(),
+            is_entry: true,
+            is_visible: true,
+            start: code.start,
+            end: code.end,
+            registers,
+            shared_bytes: 0,
+            shared_align: 1,
+            local_bytes: 0,
+            unbounded_stack: false,
+            barriers: 0,
+            params: Vec::new(),
+            param_bytes: 0,
+            max_threads: [0; 3],
+            required_threads: [0; 3],
+            min_ctas: 0,
+            max_registers: 0,
+            order_dependent: false,
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Space {
     Global,

@@ -64,24 +64,11 @@ fn image(code: &[String]) -> Image {
     let code: Vec<isa::Inst> =
         code.iter().map(|l| isa::text::parse(l).unwrap_or_else(|e| panic!("`{l}`: {e}"))).collect();
     let entry = Function {
-        name: "main".into(),
-        is_entry: true,
-        is_visible: true,
-        start: 0,
-        end: code.len() as u32,
-        registers: 32,
         shared_bytes: 4096,
         shared_align: 16,
-        local_bytes: 0,
-        unbounded_stack: false,
         barriers: 1,
-        params: Vec::new(),
         param_bytes: 8,
-        max_threads: [0; 3],
-        required_threads: [0; 3],
-        min_ctas: 0,
-        max_registers: 0,
-        order_dependent: false,
+        ..Function::entry("main", 0..code.len() as u32, 32)
     };
     Image { name: "test".into(), code, functions: vec![entry], target: 90, ..Image::default() }
 }

@@ -28,26 +28,7 @@ pub fn try_code(mut code: Vec<Inst>, counts: &[u8]) -> bool {
         }
     }
     let registers = 255;
-    let function = Function {
-        name: "any".into(),
-        is_entry: true,
-        is_visible: true,
-        start: 0,
-        end,
-        registers,
-        shared_bytes: 0,
-        shared_align: 1,
-        local_bytes: 0,
-        unbounded_stack: false,
-        barriers: 1,
-        params: Vec::new(),
-        param_bytes: 0,
-        max_threads: [0; 3],
-        required_threads: [0; 3],
-        min_ctas: 0,
-        max_registers: 0,
-        order_dependent: false,
-    };
+    let function = Function { barriers: 1, ..Function::entry("any", 0..end, registers) };
     let image = Image { code, functions: vec![function], ..Image::default() };
     let Some(blocks) = translate(&image, 0) else { return true };
     let mut next = counts.iter().cycle().map(|&b| u64::from(b));

@@ -124,26 +124,7 @@ impl Evaluator {
     }
 
     fn execute(&self, node: &Node, code: Vec<Inst>) -> Option<Results> {
-        let function = Function {
-            name: "fold".into(),
-            is_entry: true,
-            is_visible: false,
-            start: 0,
-            end: code.len() as u32,
-            registers: 32,
-            shared_bytes: 0,
-            shared_align: 1,
-            local_bytes: 0,
-            unbounded_stack: false,
-            barriers: 0,
-            params: Vec::new(),
-            param_bytes: 0,
-            max_threads: [0; 3],
-            required_threads: [0; 3],
-            min_ctas: 0,
-            max_registers: 0,
-            order_dependent: false,
-        };
+        let function = Function { is_visible: false, ..Function::entry("fold", 0..code.len() as u32, 32) };
         let image = Image { code, functions: vec![function], ..Image::default() };
         let program = Program::load(Arc::new(image), &self.memory, &|_| None).ok()?;
         let options = Options { threads: 1, ..Options::default() };

@@ -115,26 +115,7 @@ mod tests {
     use isa::image::{Function, LineRow, SourceLine};
 
     fn function(name: &str, is_entry: bool, start: u32, end: u32) -> Function {
-        Function {
-            name: name.to_owned(),
-            is_entry,
-            is_visible: true,
-            start,
-            end,
-            registers: 8,
-            shared_bytes: 0,
-            shared_align: 1,
-            local_bytes: 0,
-            unbounded_stack: false,
-            barriers: 0,
-            params: Vec::new(),
-            param_bytes: 0,
-            max_threads: [0; 3],
-            required_threads: [0; 3],
-            min_ctas: 0,
-            max_registers: 0,
-            order_dependent: false,
-        }
+        Function { is_entry, ..Function::entry(name, start..end, 8) }
     }
 
     fn image() -> Image {

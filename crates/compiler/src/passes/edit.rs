@@ -21,7 +21,17 @@ pub struct Editor<'a> {
     pub loc: LocId,
 }
 
-impl Editor<'_> {
+impl<'a> Editor<'a> {
+    /// Makes instructions that are in no block yet.
+    pub fn new(func: &'a mut Function, loc: LocId) -> Self {
+        Editor { func, out: Vec::new(), loc }
+    }
+
+    /// The instructions that were made.
+    pub fn finish(self) -> Vec<InstId> {
+        self.out
+    }
+
     pub fn ins(&mut self, op: Op, args: &[Value], ty: Type) -> Value {
         let i = self.func.make_inst(op, args, &[ty], None, self.loc);
         self.out.push(i);
@@ -36,10 +46,11 @@ impl Editor<'_> {
     }
 
     /// A shuffle, whose second result says whether the lane it read from is there.
-    pub fn shuffle(&mut self, op: Op, args: &[Value]) -> Value {
+    pub fn shuffle(&mut self, op: Op, args: &[Value]) -> (Value, Value) {
         let i = self.func.make_inst(op, args, &[Type::B32, Type::P], None, self.loc);
         self.out.push(i);
-        self.func.inst(i).results[0]
+        let results = &self.func.inst(i).results;
+        (results[0], results[1])
     }
 
     pub fn iconst(&mut self, ty: Type, bits: u64) -> Value {

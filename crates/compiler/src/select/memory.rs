@@ -451,7 +451,17 @@ impl Selector<'_> {
             _ => AtomOrder::Relaxed,
         });
         let per = if atom.wide { 2 } else { 1 };
-        m.src[2] = self.datum(&data[..per])?;
+        // The memory counts the lanes of an address that add one each.
+        let counts = op == M::Atoms
+            && atom.op == AtomOp::Add
+            && matches!(atom.elem, Scalar::U32 | Scalar::S32)
+            && !(returns && used)
+            && self.f.const_of(data[0]) == Some(1);
+        if counts {
+            m = m.with(AtomType::U32).with(field::AtomOp::PopcInc);
+        } else {
+            m.src[2] = self.datum(&data[..per])?;
+        }
         if data.len() > per {
             m.e = self.datum(&data[per..])?.reg;
         }

@@ -141,26 +141,7 @@ mod tests {
             "EXIT",
         ];
         let code: Vec<Inst> = lines.iter().map(|l| isa::text::parse(l).expect("an instruction")).collect();
-        let function = Function {
-            name: "f".into(),
-            is_entry: true,
-            is_visible: true,
-            start: 0,
-            end: code.len() as u32,
-            registers: 8,
-            shared_bytes: 0,
-            shared_align: 1,
-            local_bytes: 0,
-            unbounded_stack: false,
-            barriers: 1,
-            params: Vec::new(),
-            param_bytes: 0,
-            max_threads: [0; 3],
-            required_threads: [0; 3],
-            min_ctas: 0,
-            max_registers: 0,
-            order_dependent: false,
-        };
+        let function = Function { barriers: 1, ..Function::entry("f", 0..code.len() as u32, 8) };
         let image = Image { code, functions: vec![function], ..Image::default() };
         let blocks = optimizer::translate(&image, 0).expect("a function");
         let bare = copy(&blocks, 1).expect("a copy");

@@ -6,7 +6,7 @@ use super::spec::Spec;
 use super::waits;
 use crate::stall::Stall;
 use crate::units::LINE;
-use isa::field::{Cache, Field, From, Order, To};
+use isa::field::{AtomOp, Cache, Field, From, Order, To};
 use isa::image::Image;
 use isa::{Effects, Inst, Op, Operand, Pred, Reg, Role, Src, UReg, Unit};
 use serde::{Deserialize, Serialize};
@@ -180,6 +180,8 @@ pub struct Timing {
     pub reads_time: bool,
     /// 32-bit registers a lane that a memory operation moves.
     pub words: u8,
+    /// Times that an atomic goes to the banks of shared memory for each lane.
+    pub rounds: u8,
     /// Bank and offset of a constant operand.
     pub bank: u8,
     pub constant: u32,
@@ -229,6 +231,8 @@ pub struct Code {
     pub first_line: u64,
     /// Places of a warp's scoreboard.
     pub scoreboard: usize,
+    /// The first place of a general register.
+    pub first_register: u16,
 }
 
 /// Scoreboard places: predicates as operands, predicates as guards, uniform registers, registers.
@@ -280,6 +284,7 @@ fn kind(i: &Inst) -> Kind {
     match i.op {
         Op::Ldg | Op::Lds | Op::Ldl | Op::Ld => Kind::Load,
         Op::Stg | Op::Sts | Op::Stl | Op::St => Kind::Store,
+        Op::Atoms if i.get::<AtomOp>() == AtomOp::PopcInc => Kind::Reduction,
         Op::Atomg | Op::Atoms | Op::Atom => Kind::Atomic,
         Op::Redg | Op::Red => Kind::Reduction,
         Op::Shfl => Kind::Shuffle,
@@ -441,6 +446,7 @@ impl Code {
             checks: Arc::new([]),
             first_line: 0,
             scoreboard,
+            first_register,
         };
         let waits = waits::analyse(&code, image, ways, spec);
         let mut from = 0;
@@ -562,10 +568,10 @@ impl Places {
         for (u, n) in uniform_reads(i) {
             put(&mut self.list, UNIFORMS + u16::from(u.0), n);
         }
-        // The guard comes first.
+        // The guard comes first. Votes look at predicates where guards are looked at.
         let guard = u32::from(i.guard.pred != Pred::PT);
         for (k, p) in i.pred_reads().enumerate() {
-            let first = if (k as u32) < guard { GUARDS } else { PREDICATES };
+            let first = if (k as u32) < guard || i.op == Op::Vote { GUARDS } else { PREDICATES };
             put(&mut self.list, first + u16::from(p.0), 1);
         }
         let reads = (self.list.len() as u32 - first) as u8 - writes;
@@ -577,6 +583,11 @@ impl Places {
         let waits_in_queue =
             spec.pipes.iter().any(|p| p.queue > 0 && p.runs.iter().any(|r| r == class.name()));
         let is_fixed = matches!(producer, Producer::Fixed | Producer::Fma);
+        let guard_more = match kind {
+            Kind::Shuffle => spec.load_store.shared.shuffle_guard_latency,
+            _ => spec.latency.guard.saturating_sub(spec.latency.predicate),
+        };
+        let is_swap = i.op == Op::Atoms && i.get::<AtomOp>() == AtomOp::Cas;
         Timing {
             first,
             first_check: 0,
@@ -593,8 +604,7 @@ impl Places {
             is_static: kind == Kind::Fixed && is_fixed && !waits_in_queue,
             latency: latency as u16,
             predicate_latency: predicate_latency as u16,
-            guard_latency: (predicate_latency + spec.latency.guard.saturating_sub(spec.latency.predicate))
-                as u16,
+            guard_latency: (predicate_latency + guard_more) as u16,
             registers,
             predicates,
             is_fma: is_fma(i),
@@ -603,6 +613,7 @@ impl Places {
             bank_reads: if i.op.row().unit == Unit::Lsu { 0 } else { bank_reads(i, before, spec) },
             reads_time: matches!(i.op, Op::S2r | Op::Cs2r | Op::S2ur),
             words: moved.map_or(1, |&r| i.width(r)) as u8,
+            rounds: if is_swap { spec.load_store.shared.cas_rounds as u8 } else { 1 },
             bank: operand.map_or(if i.op == Op::Ldc { i.field(Field::Bank) as u8 } else { 0 }, |c| c.0),
             constant: operand.map_or(NO_CONSTANT, |c| c.1),
             cache: cache(i),

@@ -521,6 +521,7 @@ impl Sm {
             warp: 0,
             owner: Owner::NOBODY.pack(),
             registers: 1,
+            rounds: 1,
             local_base: 0,
             is_remapped: false,
         };

@@ -261,6 +261,7 @@ impl Way<'_> {
             warp: n as u32,
             owner: warp.owner(n, results, timing.producer).pack(),
             registers: timing.words.into(),
+            rounds: timing.rounds.into(),
             local_base: warp.local_base,
             is_remapped: warp.is_remapped,
         };
@@ -278,6 +279,13 @@ impl Way<'_> {
                 }
             };
             warp.write(writes, ready);
+            if timing.kind == Kind::Shuffle
+                && let Outcome::At(at) = result
+            {
+                let (_, guards) = writes.split_at(timing.checked as usize);
+                let more = u64::from(timing.guard_latency - timing.predicate_latency);
+                warp.write(guards, Ready::at(at.0 + more, timing.producer));
+            }
         } else {
             warp.stores += u32::from(result == Outcome::Pending);
             warp.stores_left = warp.stores_left.max(operands_read.0).max(left.0);

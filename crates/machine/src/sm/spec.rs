@@ -72,7 +72,8 @@ spec! {
         predicate: u32 where 0..=4096,
         /// Predicates as guards of instructions and branches.
         guard: u32 where 0..=4096,
-        /// More for a result of the multiply-add pipes that another pipe uses, and the other way round.
+        /// More for a result of the multiply-add pipes that another pipe uses, the other way round, and for what goes to the
+        /// load-store unit.
         pipe_crossing: u32 where 0..=4096,
         /// Single precision.
         fma: u32 where 0..=4096,

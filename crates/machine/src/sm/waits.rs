@@ -60,10 +60,10 @@ impl Results {
         changed
     }
 
-    /// Cycles until a place can be read, by an instruction of a pipe of this kind.
-    fn until(&self, place: u16, is_fma: bool, crossing: u16) -> u16 {
+    /// Cycles until a place can be read; those of `crossing` more if `crosses` says so of the kind of pipe that writes it.
+    fn until(&self, place: u16, crossing: u16, crosses: impl Fn(bool) -> bool) -> u16 {
         let of = self.0.iter().filter(|p| p.place == place);
-        of.map(|p| if p.is_fma == is_fma { p.cycles } else { p.cycles + crossing }).max().unwrap_or(0)
+        of.map(|p| if crosses(p.is_fma) { p.cycles + crossing } else { p.cycles }).max().unwrap_or(0)
     }
 }
 
@@ -253,7 +253,12 @@ impl Analysis<'_> {
     fn step(&self, n: usize, results: &mut Results) -> u16 {
         let t = self.code.timing_of(n as u32);
         let (writes, reads) = self.code.places(t);
-        let latest = reads.iter().map(|&p| results.until(p, t.is_fma, self.crossing)).max();
+        let latest = reads.iter().map(|&p| {
+            // Registers leave for the load-store unit from a pipe of its own.
+            let leaves = t.is_memory() && p >= self.code.first_register;
+            results.until(p, self.crossing, |is_fma| leaves || is_fma != t.is_fma)
+        });
+        let latest = latest.max();
         let wait = latest.unwrap_or(0).min(LONGEST);
         results.pass(wait.max(1));
         if t.is_static {

@@ -186,24 +186,11 @@ pub fn assemble(lines: &[String]) -> Image {
         })
         .collect();
     let function = Function {
-        name: "main".into(),
-        is_entry: true,
-        is_visible: true,
-        start: 0,
-        end: code.len() as u32,
-        registers: 32,
         shared_bytes: 16 * THREADS + 64,
         shared_align: 16,
-        local_bytes: 0,
-        unbounded_stack: false,
         barriers: 1,
-        params: Vec::new(),
         param_bytes: 24,
-        max_threads: [0; 3],
-        required_threads: [0; 3],
-        min_ctas: 0,
-        max_registers: 0,
-        order_dependent: false,
+        ..Function::entry("main", 0..code.len() as u32, 32)
     };
     Image { name: "random".into(), code, functions: vec![function], target: 90, ..Image::default() }
 }

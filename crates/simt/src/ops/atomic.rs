@@ -62,7 +62,7 @@ fn result(op: AtomOp, ty: AtomType, old: u128, x: u128, new: u128, flush: bool) 
         }),
         _ => match op {
             AtomOp::Add => old.wrapping_add(x),
-            AtomOp::Inc | AtomOp::Dec => word(op, o32, x32).into(),
+            AtomOp::Inc | AtomOp::Dec | AtomOp::PopcInc => word(op, o32, x32).into(),
             AtomOp::Min | AtomOp::Max => pick(match ty {
                 AtomType::S32 => (o32 as i32) < x32 as i32,
                 AtomType::S64 => (o64 as i64) < x64 as i64,
@@ -165,6 +165,8 @@ fn word(op: AtomOp, old: u32, x: u32) -> u32 {
         AtomOp::Or => old | x,
         AtomOp::Xor => old ^ x,
         AtomOp::Exch | AtomOp::Cas => x,
+        // The lanes of an address are counted; one after the other, each counts one.
+        AtomOp::PopcInc => old.wrapping_add(1),
     }
 }
 
@@ -293,6 +295,7 @@ unsafe fn atomic(l: &mut Lanes, u: &Uop) -> Flow {
 bodies! {
     Atomic |l, u| atomic(l, u);
     AddWord |l, u| atomic_word(l, u, AtomOp::Add);
+    CountWord |l, u| atomic_word(l, u, AtomOp::PopcInc);
     AnyWord |l, u| atomic_word(l, u, AtomOp::from_bits(u.aux >> 4 & 15));
 }
 
@@ -311,6 +314,7 @@ pub fn decode(i: &Inst, u: &mut Uop) -> Option<Levels> {
     let is_word = i.get::<AtomType>() == AtomType::U32 && space != GENERIC;
     Some(match i.get::<AtomOp>() {
         AtomOp::Add if is_word => levels::<AddWord>(),
+        AtomOp::PopcInc if is_word => levels::<CountWord>(),
         AtomOp::Cas => levels::<Atomic>(),
         _ if is_word => levels::<AnyWord>(),
         _ => levels::<Atomic>(),

@@ -107,24 +107,10 @@ pub fn assemble(lines: &[&str]) -> Image {
         let registers =
             image.code.iter().flat_map(|i| i.reads().chain(i.writes())).map(|(r, n)| u32::from(r.0) + n);
         image.functions.push(Function {
-            name: name.clone(),
             is_entry: n == 0,
-            is_visible: true,
-            start: *start,
-            end,
-            registers: registers.max().unwrap_or(1),
-            shared_bytes: 0,
             shared_align: 16,
-            local_bytes: 0,
-            unbounded_stack: false,
             barriers: 16,
-            params: Vec::new(),
-            param_bytes: 0,
-            max_threads: [0; 3],
-            required_threads: [0; 3],
-            min_ctas: 0,
-            max_registers: 0,
-            order_dependent: false,
+            ..Function::entry(name.as_str(), *start..end, registers.max().unwrap_or(1))
         });
         // Word n of the loader's bank: the place of function n, so that calls by address reach it.
         image.loader_bank.extend([0; 8]);

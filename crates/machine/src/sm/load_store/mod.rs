@@ -66,6 +66,8 @@ pub struct Operation<'a> {
     pub owner: u64,
     /// 32-bit registers a lane that are loaded or stored.
     pub registers: u32,
+    /// Times that an atomic goes to the banks of shared memory for each lane.
+    pub rounds: u32,
     /// Where the warp's local memory begins; a multiple of a line.
     pub local_base: u64,
     /// That is in global memory, and written through as such.
@@ -264,6 +266,8 @@ impl LoadStore {
         } else if a.shared != 0 {
             let (start, ready) = self.shared(at, op, counters);
             (begin, result) = (start, Outcome::At(ready));
+        } else if a.global | a.local == 0 {
+            result = Outcome::At(self.after(at, self.spec.idle_latency));
         }
         if a.global | a.local != 0 {
             (begin, result) = self.memory(at, op, result, out, counters);
@@ -378,7 +382,7 @@ impl LoadStore {
         let passes = self.shapes.passes(op.access, op.access.shared);
         // Increments without a result are added up before they reach the bank, so they do not wait for each other.
         let further = match op.kind {
-            Kind::Atomic => shared::depth(op.access, op.access.shared) - 1,
+            Kind::Atomic => op.rounds * shared::depth(op.access, op.access.shared) - 1,
             _ => 0,
         };
         self.pass(at, op.kind, op.registers, passes, further, counters)

@@ -46,8 +46,12 @@ spec! {
         atomic_lane_latency: u32 where 0..=1024,
         /// Cycles for which each further lane on the same address keeps others from the banks.
         atomic_lane_busy: u32 where 0..=1024,
+        /// Times that a compare-and-swap goes to the banks for each lane; other atomics go once.
+        cas_rounds: u32 where 1..=16,
         /// Cycles from the issue of a shuffle to the issue of an instruction that needs its result.
         shuffle_latency: u32 where 1..=4096,
+        /// Cycles more until the predicate of a shuffle can be a guard.
+        shuffle_guard_latency: u32 where 0..=1024,
     }
 }
 
@@ -84,6 +88,9 @@ spec! {
         special_cycles: u32 where 0..=64,
         /// Cycles for which each place of a constant load keeps stores from the banks.
         constant_cycles: u32 where 0..=64,
+        /// Cycles from the issue of an operation whose guard holds for no lane to the issue of an instruction that needs its
+        /// result: it goes the way of one that touches memory.
+        idle_latency: u32 where 1..=4096,
         parts {
             /// First-level cache.
             l1: L1,

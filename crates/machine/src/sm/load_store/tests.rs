@@ -39,7 +39,18 @@ fn op(kind: Kind, access: &Access, owner: u64) -> Operation<'_> {
     let warp = owner as u32 % 64;
     let cache = Cache::Default;
     let (sub_core, local_base) = (warp % 4, 1 << 40);
-    Operation { kind, access, cache, sub_core, warp, owner, registers, local_base, is_remapped: false }
+    Operation {
+        kind,
+        access,
+        cache,
+        sub_core,
+        warp,
+        owner,
+        registers,
+        rounds: 1,
+        local_base,
+        is_remapped: false,
+    }
 }
 
 /// The unit with a memory that answers after a fixed time, in order.
@@ -189,12 +200,28 @@ fn shared_words_are_shared_and_wide_accesses_go_in_parts() {
 }
 
 #[test]
+fn what_no_lane_does_takes_the_way_all_the_same() {
+    for space in [Space::Shared, Space::Global] {
+        let a = access(space, 4, Where::Same(0), 0);
+        let mut b = Bench::new(0);
+        assert_eq!(b.result(Cycle(100), &op(Kind::Load, &a, 0)) - Cycle(100), 23, "{space:?}");
+    }
+}
+
+#[test]
 fn shared_atomics_on_one_address_follow_each_other() {
     let a = access(Space::Shared, 4, Where::Same(0), 1);
     let mut b = Bench::new(0);
-    assert_eq!(b.result(Cycle(100), &op(Kind::Atomic, &a, 0)) - Cycle(100), 37);
+    assert_eq!(b.result(Cycle(100), &op(Kind::Atomic, &a, 0)) - Cycle(100), 26);
     let a = access(Space::Shared, 4, Where::Same(0), FULL);
-    assert_eq!(b.result(Cycle(1000), &op(Kind::Atomic, &a, 0)) - Cycle(1000), 37 + 31 * 2);
+    assert_eq!(b.result(Cycle(1000), &op(Kind::Atomic, &a, 0)) - Cycle(1000), 26 + 31 * 2);
+    // A compare-and-swap goes twice for each lane; increments are counted before they go.
+    let swap = Operation { rounds: 2, ..op(Kind::Atomic, &a, 0) };
+    assert_eq!(b.result(Cycle(1500), &swap) - Cycle(1500), 26 + 63 * 2);
+    let counted = |b: &mut Bench, n| b.queue(Cycle(40_000), &op(Kind::Reduction, &a, n));
+    let last = (0..512).map(|n| counted(&mut b, n)).last().unwrap_or(Cycle(0));
+    assert!((last - Cycle(40_000)) < 4 * 512 + 64);
+    let mut b = Bench::new(0);
     let mut last = Cycle(0);
     for n in 0..512u64 {
         last = b.queue(Cycle(2000), &op(Kind::Atomic, &a, n));

@@ -544,6 +544,7 @@ impl Sm {
             warp: 0,
             owner,
             registers: lines as u32,
+            rounds: 1,
             local_base: side.address,
             is_remapped: false,
         };
