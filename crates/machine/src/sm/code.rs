@@ -161,6 +161,8 @@ pub struct Timing {
     pub is_simple: bool,
     /// Instructions from here on that concern nobody but their warp, and need nothing that is still on its way.
     pub run: u8,
+    /// Needs the result of an atomic, which is not in its registers before it is here.
+    pub is_late: bool,
     /// Its results are there after cycles that the code tells: nothing looks them up.
     pub is_static: bool,
     /// Cycles until registers, and predicates, can be used.
@@ -212,6 +214,12 @@ impl Timing {
             self.constant = constants::numbered(self.constant, number);
         }
         self
+    }
+
+    /// Loads from shared memory: nobody but its warp sees when it executes.
+    #[inline(always)]
+    pub fn loads_shared(&self) -> bool {
+        self.kind == Kind::Load && self.layout != NO_LAYOUT
     }
 
     /// Goes through the load-store unit.
@@ -453,7 +461,7 @@ impl Code {
         for (n, t) in timings.iter_mut().enumerate() {
             // At least one cycle always passes between two issues of a warp that issues one at a time.
             (t.wait, t.is_paired) = (waits.cycles[n].max(1), waits.cycles[n] == 0);
-            t.run = waits.runs[n];
+            (t.run, t.is_late) = (waits.runs[n], waits.is_late[n]);
             (t.first_check, t.checks) = (from, (waits.ends[n] - from) as u8);
             t.is_simple = t.checks == 0 && t.constant == NO_CONSTANT;
             from = waits.ends[n];
@@ -601,6 +609,7 @@ impl Places {
             is_paired: false,
             is_simple: false,
             run: 0,
+            is_late: false,
             is_static: kind == Kind::Fixed && is_fixed && !waits_in_queue,
             latency: latency as u16,
             predicate_latency: predicate_latency as u16,

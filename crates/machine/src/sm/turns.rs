@@ -189,11 +189,14 @@ impl Sm {
                     let mut to = warp.pc + 1;
                     let mut is_timed = true;
                     let mut is_done = false;
+                    let is_turn = now <= turn.until;
                     if warp.ahead == 0 {
                         let cta = &mut ctas[usize::from(warp.cta)];
-                        let is_shared = is_quick(timing);
-                        let is_turn = now <= turn.until;
-                        if is_shared
+                        let executed =
+                            supply.execute(&mut cta.resident, warp, (code, timing), Some(shared.layouts));
+                        if let Some(next) = executed {
+                            to = next;
+                        } else if is_quick(timing)
                             && is_turn
                             && (now < horizon || !Sm::leaves(timing.class))
                             && cta.resident.is_whole(usize::from(warp.index))
@@ -215,30 +218,37 @@ impl Sm {
                             }
                             is_done = true;
                         } else {
-                            let executed = match is_shared {
-                                true => None,
-                                false => supply.execute(&mut cta.resident, warp, timing),
-                            };
-                            let Some(next) = executed else {
-                                if !is_asking {
-                                    sub.ask(warp);
-                                }
-                                if is_turn {
-                                    break 'turns Halt::Act(s, Chosen { slot: n, eligible });
-                                }
-                                // Others come first.
-                                sub.stopped = Some((bit, eligible));
-                                break 'turn;
-                            };
-                            to = next;
+                            if !is_asking {
+                                sub.ask(warp);
+                            }
+                            if is_turn {
+                                break 'turns Halt::Act(s, Chosen { slot: n, eligible });
+                            }
+                            // Others come first.
+                            sub.stopped = Some((bit, eligible));
+                            break 'turn;
                         }
+                    }
+                    // It has executed, and goes through the load-store unit in its turn.
+                    let is_loaded = !is_done && timing.loads_shared();
+                    if is_loaded && !is_turn {
+                        if !is_asking {
+                            sub.ask(warp);
+                        }
+                        sub.stopped = Some((bit, eligible));
+                        break 'turn;
                     }
                     issued += 1;
                     seen += u64::from(eligible.count_ones());
                     if !is_done {
-                        shared.issued[timing.class as usize] += 1;
-                        let start = supply.issue_executed(sub, n, warp, timing, now);
-                        supply.leave_executed(n, warp, (code, timing), to, (now, start), &self.spec.latency);
+                        if is_loaded {
+                            shared.issue_loaded(&Issuing { context, timing, n, now }, &mut supply, sub, warp);
+                        } else {
+                            shared.issued[timing.class as usize] += 1;
+                            let start = supply.issue_executed(sub, n, warp, timing, now);
+                            let issue = (now, start);
+                            supply.leave_executed(n, warp, (code, timing), to, issue, &self.spec.latency);
+                        }
                         match supply.plan(sub, n, warp, code, now) {
                             Planned::At => {}
                             Planned::Waiting => is_timed = false,
@@ -255,7 +265,7 @@ impl Sm {
                         }
                         sub.wait(bit, warp.since, now);
                     }
-                    match is_done {
+                    match is_done || is_loaded {
                         true => sub.plan_next(now),
                         false => sub.plan_after(timing.class, eligible, now),
                     }
