@@ -259,14 +259,18 @@ impl<'l> Resident<'l> {
         }
     }
 
-    /// The same, with the warp at hand: for the rows of its next instructions.
+    /// The same, with the warp at hand: for the rows of its next instructions, and for the results of those behind them.
     #[inline]
-    pub fn expect_rows(&self, w: usize, instructions: usize) {
+    pub fn expect_rows(&self, w: usize, instructions: usize, results: usize) {
         let Some(warp) = self.warps.get(w) else { return };
-        for u in self.code().iter().skip(warp.pc as usize).take(instructions) {
+        let mut next = self.code().iter().skip(warp.pc as usize);
+        for u in next.by_ref().take(instructions) {
             for row in [u.d, u.a, u.b, u.c] {
                 prefetch_all(warp.lanes.file.wrapping_add(row as usize).cast::<Row>());
             }
+        }
+        for u in next.take(results) {
+            prefetch_all(warp.lanes.file.wrapping_add(u.d as usize).cast::<Row>());
         }
     }
 

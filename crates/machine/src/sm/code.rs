@@ -133,7 +133,7 @@ pub enum Producer {
 }
 
 /// Places of an SM for how lanes lie in shared memory: instructions take them in turn.
-const LAYOUTS: u8 = 64;
+const LAYOUTS: u8 = NO_LAYOUT;
 /// An instruction that has none.
 pub const NO_LAYOUT: u8 = u8::MAX;
 

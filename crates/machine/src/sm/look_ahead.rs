@@ -8,8 +8,13 @@ use crate::ports::RequestKind;
 use crate::units::Cycle;
 use simt::prefetch::{HOST_LINE, prefetch, prefetch_all, prefetch_near};
 
-/// Instructions of a warp whose registers are asked for.
+/// Instructions of a warp whose registers are asked for, and those behind them whose results are: what these read, mostly
+/// others of them have written.
 const INSTRUCTIONS: usize = 4;
+const RESULTS: usize = 16;
+
+/// A warp that has executed so many instructions that did not issue yet executes none in its SM's next turn, mostly.
+const FAR_AHEAD: u8 = 8;
 
 /// Places of a scoreboard that are asked for, beside the one that an answer is for.
 const PLACES: usize = 32;
@@ -79,16 +84,20 @@ impl Sm {
                     prefetch(&warp.places, place);
                 }
                 prefetch(&warp.places, owner.first.into());
-                if let Some(cta) = work.ctas.get(warp.cta as usize) {
+                if warp.ahead < FAR_AHEAD
+                    && let Some(cta) = work.ctas.get(warp.cta as usize)
+                {
                     cta.resident.expect(warp.index as usize);
                 }
             }
         }
         for owner in &self.expected {
-            if let Some(warp) = self.warps.get(owner.warp as usize).filter(|w| w.since < until.0)
+            if let Some(warp) = self.warps.get(owner.warp as usize)
+                && warp.since < until.0
+                && warp.ahead < FAR_AHEAD
                 && let Some(cta) = work.ctas.get(warp.cta as usize)
             {
-                cta.resident.expect_rows(warp.index as usize, INSTRUCTIONS);
+                cta.resident.expect_rows(warp.index as usize, INSTRUCTIONS, RESULTS);
             }
         }
         self.look_at_starts(work, until, |_, cta, index| cta.resident.expect_start(index, &work.first_rows));

@@ -34,11 +34,15 @@ pub(super) fn key(next: u64, sub_core: usize) -> u64 {
 /// The sub-core that is the furthest behind; of those in one cycle the first.
 #[inline(always)]
 pub(super) fn first(keys: &[u64]) -> Turn {
-    let (mut one, mut two) = (u64::MAX, u64::MAX);
-    for &key in keys {
-        two = two.min(one.max(key));
-        one = one.min(key);
-    }
+    let (one, two) = match *keys {
+        // As most SMs have them: few comparisons, no loop.
+        [a, b, c, d] => {
+            let (low, high) = (a.min(b), a.max(b));
+            let (lower, higher) = (c.min(d), c.max(d));
+            (low.min(lower), low.max(lower).min(high).min(higher))
+        }
+        _ => keys.iter().fold((u64::MAX, u64::MAX), |(one, two), &key| (one.min(key), two.min(one.max(key)))),
+    };
     // What is in no cycle stays so.
     let cycle = |key: u64| match key >> SUB_CORE {
         n if n == u64::MAX >> SUB_CORE => u64::MAX,
@@ -297,6 +301,10 @@ mod tests {
         assert_eq!(turn(&[9, 3, 9]), (1, 3, 9, 8));
         assert_eq!(turn(&[u64::MAX, 4, u64::MAX]), (1, 4, u64::MAX, u64::MAX - 1));
         assert_eq!(turn(&[4]), (0, 4, u64::MAX, u64::MAX));
+        assert_eq!(turn(&[7, 5, 9, 5]), (1, 5, 5, 5));
+        assert_eq!(turn(&[7, 6, 8, 5]), (3, 5, 6, 5));
+        assert_eq!(turn(&[3, 4, 9, 8]), (0, 3, 4, 4));
+        assert_eq!(turn(&[9, 8, 4, 3]), (3, 3, 4, 3));
         assert_eq!(turn(&[u64::MAX]).1, u64::MAX);
     }
 }

@@ -117,7 +117,8 @@ pub struct Place {
 }
 
 /// Loads from shared memory that have been executed and did not issue yet, the next one in the lowest bit: whether it goes
-/// through the banks once for each of its words, or once. Those with conflicts are not executed ahead.
+/// through the banks once for each of its words, or half as often, as where all lanes load the same. Those with conflicts
+/// are not executed ahead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Loaded(pub u32);
 
@@ -128,14 +129,16 @@ impl Loaded {
     /// The bit of a load with these passes, and those of one without conflicts.
     #[inline(always)]
     pub fn bit(passes: (u32, u32), words: u8) -> Option<u32> {
-        let is_known = passes.0 == passes.1 && (passes.0 == 1 || passes.0 == u32::from(words));
-        is_known.then_some(u32::from(passes.0 > 1))
+        let all = u32::from(words);
+        let is_known = passes.0 == passes.1 && (passes.0 == all || passes.0 == all.div_ceil(2));
+        is_known.then_some(u32::from(passes.0 == all))
     }
 
     /// Passes of the next one, of so many words a lane.
     #[inline(always)]
     pub fn take(&mut self, words: u8) -> (u32, u32) {
-        let passes = if self.0 & 1 == 0 { 1 } else { words.into() };
+        let all = u32::from(words);
+        let passes = if self.0 & 1 == 0 { all.div_ceil(2) } else { all };
         self.0 >>= 1;
         (passes, passes)
     }
@@ -349,7 +352,7 @@ mod tests {
     #[test]
     fn loads_come_in_their_order() {
         let mut loaded = Loaded::default();
-        let loads = [((1, 1), 1), ((4, 4), 4), ((1, 1), 4), ((2, 2), 2)];
+        let loads = [((1, 1), 1), ((4, 4), 4), ((2, 2), 4), ((2, 2), 2), ((1, 1), 2)];
         for (n, (passes, words)) in loads.into_iter().enumerate() {
             loaded.0 |= Loaded::bit(passes, words).expect("no conflicts") << n;
         }
