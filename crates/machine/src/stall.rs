@@ -1,7 +1,6 @@
 //! Warp-cycles by reason and instruction; the reasons themselves are those of trace records.
 
 use serde::{Deserialize, Serialize};
-use simt::prefetch::prefetch;
 pub use trace::stall::{STALLS, Stall, StallCycles};
 
 /// Room of an instruction in a [`StallTable`]: two cache lines, the reasons that are charged most in the first.
@@ -102,12 +101,6 @@ impl StallTable {
     #[inline(always)]
     pub fn row(&mut self, instruction: usize) -> Row<'_> {
         Row { instruction, counts: &mut self.counts[instruction], more: &mut self.more }
-    }
-
-    /// An instruction will be charged soon.
-    #[inline(always)]
-    pub fn expect(&self, instruction: usize) {
-        prefetch(&self.counts, instruction);
     }
 
     #[inline(always)]

@@ -259,18 +259,14 @@ impl<'l> Resident<'l> {
         }
     }
 
-    /// The same, with the warp at hand: for the rows of its next instructions, and for the results of those behind them.
+    /// The same, with the warp at hand: for the rows of its next instructions.
     #[inline]
-    pub fn expect_rows(&self, w: usize, instructions: usize, results: usize) {
+    pub fn expect_rows(&self, w: usize, instructions: usize) {
         let Some(warp) = self.warps.get(w) else { return };
-        let mut next = self.code().iter().skip(warp.pc as usize);
-        for u in next.by_ref().take(instructions) {
+        for u in self.code().iter().skip(warp.pc as usize).take(instructions) {
             for row in [u.d, u.a, u.b, u.c] {
                 prefetch_all(warp.lanes.file.wrapping_add(row as usize).cast::<Row>());
             }
-        }
-        for u in next.take(results) {
-            prefetch_all(warp.lanes.file.wrapping_add(u.d as usize).cast::<Row>());
         }
     }
 

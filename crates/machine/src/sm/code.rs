@@ -161,6 +161,8 @@ pub struct Timing {
     pub is_simple: bool,
     /// Instructions from here on that concern nobody but their warp, and need nothing that is still on its way.
     pub run: u8,
+    /// It, or the first instruction behind those, is a load from shared memory that can be executed with them.
+    pub goes_on: bool,
     /// Needs the result of an atomic, which is not in its registers before it is here.
     pub is_late: bool,
     /// Its results are there after cycles that the code tells: nothing looks them up.
@@ -471,6 +473,11 @@ impl Code {
         for (n, (_, t)) in in_shared.enumerate() {
             t.layout = (n % usize::from(LAYOUTS)) as u8;
         }
+        for n in 0..timings.len() {
+            let behind = usize::from(timings[n].run);
+            let next = timings.get(n + behind);
+            timings[n].goes_on = next.is_some_and(|t| t.loads_shared() && (behind == 0 || !t.is_late));
+        }
         code.timings = timings.into();
         code.checks = waits.checks.into();
         code
@@ -610,6 +617,7 @@ impl Places {
             is_simple: false,
             run: 0,
             is_late: false,
+            goes_on: false,
             is_static: kind == Kind::Fixed && is_fixed && !waits_in_queue,
             latency: latency as u16,
             predicate_latency: predicate_latency as u16,

@@ -8,10 +8,8 @@ use crate::ports::RequestKind;
 use crate::units::Cycle;
 use simt::prefetch::{HOST_LINE, prefetch, prefetch_all, prefetch_near};
 
-/// Instructions of a warp whose registers are asked for, and those behind them whose results are: what these read, mostly
-/// others of them have written.
+/// Instructions of a warp whose registers are asked for.
 const INSTRUCTIONS: usize = 4;
-const RESULTS: usize = 16;
 
 /// A warp that has executed so many instructions that did not issue yet executes none in its SM's next turn, mostly.
 const FAR_AHEAD: u8 = 8;
@@ -97,7 +95,7 @@ impl Sm {
                 && warp.ahead < FAR_AHEAD
                 && let Some(cta) = work.ctas.get(warp.cta as usize)
             {
-                cta.resident.expect_rows(warp.index as usize, INSTRUCTIONS, RESULTS);
+                cta.resident.expect_rows(warp.index as usize, INSTRUCTIONS);
             }
         }
         self.look_at_starts(work, until, |_, cta, index| cta.resident.expect_start(index, &work.first_rows));

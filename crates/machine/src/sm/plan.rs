@@ -53,7 +53,6 @@ impl<W: Watch> Supply<'_, W> {
         warp.class = timing.class;
         warp.state = State::Timed;
         let pc = warp.row() as usize;
-        self.stalls.expect(pc + 1);
         let mut since = warp.since;
         let line = warp.pc / LINE_INSTRUCTIONS;
         if line != warp.line {

@@ -280,8 +280,11 @@ impl<W: Watch> Supply<'_, W> {
         let index = usize::from(warp.index);
         let threads = if W::THREADS { resident.active(index).count_ones() } else { 0 };
         let mut to = warp.pc + 1;
-        if timing.run > 0 || timing.loads_shared() {
+        if timing.goes_on {
             run_ahead(resident, warp, code, layouts);
+        } else if timing.run > 0 {
+            // No more than asked for.
+            warp.ahead = resident.run(index, timing.run.into()) as u8;
         } else if timing.kind == Kind::Branch
             && let Some(pc) = resident.branch(index)
         {

@@ -2,7 +2,6 @@
 
 use crate::units::Cycle;
 use serde::{Deserialize, Serialize};
-use simt::prefetch::prefetch;
 
 /// No line has this number: line numbers are addresses over the line size.
 const EMPTY: u64 = u64::MAX;
@@ -57,14 +56,6 @@ impl Tags {
         let entry = self.set(line).iter_mut().find(|e| e.line == line)?;
         entry.used = clock;
         Some(entry.ready)
-    }
-
-    /// A line will be looked for soon.
-    #[inline(always)]
-    pub fn expect(&self, line: u64) {
-        let first = (line & self.mask) as usize * self.ways;
-        prefetch(&self.entries, first);
-        prefetch(&self.entries, first + self.ways - 1);
     }
 
     /// Gives a line a place; it is there from `ready` on.

@@ -122,10 +122,7 @@ impl Fetch {
     /// enters it.
     #[inline]
     pub fn own(&mut self, sub_core: u32, line: u64, counters: &mut Counters) -> Option<Cycle> {
-        let l0 = &mut self.fronts[sub_core as usize].l0;
-        let ready = l0.find(line)?;
-        // The warp will come to the next one.
-        l0.expect(line + 1);
+        let ready = self.fronts[sub_core as usize].l0.find(line)?;
         counters.icache_requests += 1;
         Some(ready)
     }
