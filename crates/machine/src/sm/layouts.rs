@@ -56,7 +56,9 @@ mod tests {
 
     /// Layouts that differ.
     fn layout(n: u32) -> Layout {
-        Layout { passes: (n, n), ..Layout::default() }
+        let mut layout = Layout::default();
+        layout.passes = (n, n);
+        layout
     }
 
     #[test]
