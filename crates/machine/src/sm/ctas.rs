@@ -266,8 +266,7 @@ impl Sm {
                 thread_instructions: cta.resident.thread_executed(),
             });
             if self.is_optimizing() {
-                let context = cta.context;
-                self.end_units(context, slot, now);
+                self.end_units(work, slot, now);
             }
         } else if !self.moving.is_empty() {
             self.check_drained(work, slot, now);
