@@ -19,7 +19,7 @@ pub struct Arguments {
     #[arg(value_name = "LAUNCH.toml")]
     file: PathBuf,
     /// Show the code of each version beside the code that it replaces, and the profile behind it.
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long)]
     explain: bool,
     /// The largest sets of threads that share optimized code.
     #[arg(long, value_name = "LEVEL", value_parser = optimizing::level(), default_value = "sm")]
@@ -36,7 +36,7 @@ pub struct Arguments {
     /// Empty the caches before each launch, as profilers do.
     #[arg(long)]
     cold: bool,
-    /// Print everything as JSON.
+    /// Print everything as JSON, with --explain the code of each version too.
     #[arg(long)]
     json: bool,
     /// Host threads; 0 for all there are. Results and cycles do not depend on it.
@@ -115,11 +115,15 @@ pub fn run(arguments: &Arguments) -> Result<(), End> {
                 thousands(own)
             );
         }
-        if let Some(optimized) = &new.optimized {
-            rows.push(json!({ "entry": spec.entry, "cycles": old, "cycles_optimized": own, "optimized": optimized }));
-            if !arguments.json {
-                print!("{}{}", optimizing::text(optimized), optimizing::log(optimized, arguments.events));
-            }
+        let mut row = json!({
+            "entry": spec.entry, "cycles": old, "cycles_optimized": own, "optimized": new.optimized,
+        });
+        if let Some(optimized) = new.optimized.as_ref().filter(|_| arguments.explain) {
+            row["explained"] = optimized.versions.iter().map(|v| optimized.explain(v.version)).collect();
+        }
+        rows.push(row);
+        if let Some(optimized) = new.optimized.as_ref().filter(|_| !arguments.json) {
+            print!("{}{}", optimizing::text(optimized), optimizing::log(optimized, arguments.events));
             if arguments.explain {
                 print!("{}", explain(optimized));
             }

@@ -84,19 +84,26 @@ pub fn text(optimized: &Optimized) -> String {
         thousands(optimized.invalidated),
         thousands(optimized.slots),
     );
+    if optimized.versions.is_empty() {
+        out += match optimized.requests {
+            0 => "    no set of threads ran a block often enough\n",
+            _ => "    no block could be made better\n",
+        };
+    }
     for v in &optimized.versions {
         let original = optimized.blocks.get(v.block as usize);
         let before = original.map_or(0, |b| b.cycles);
         let _ = writeln!(
             out,
-            "    version {} of block {} (at {:#x}), level {}: taken {} times, given up {}; {} cycles instead of {}; {} \
-             checks, {} failed",
+            "    version {} of block {} (at {:#x}), level {}: taken {} times, given up {}, run {} times; {} cycles instead \
+             of {}; {} checks, {} failed",
             v.version,
             v.block,
             original.map_or(0, |b| b.entry),
             v.level,
             thousands(v.taken),
             thousands(v.given_up),
+            thousands(v.executions),
             thousands(v.cycles),
             thousands(before),
             thousands(v.checks),
@@ -122,8 +129,11 @@ pub fn log(optimized: &Optimized, most: usize) -> String {
 }
 
 fn place(e: &Event) -> String {
-    let sm = e.sm.map(|sm| format!("SM {sm}, ")).unwrap_or_default();
-    sm + &e.threads.map(|(cta, _)| format!("CTA {cta}: ")).unwrap_or_default()
+    match (e.sm, e.threads) {
+        (Some(sm), Some((cta, _))) => format!("SM {sm}, CTA {cta}: "),
+        (Some(sm), None) => format!("SM {sm}: "),
+        (None, _) => String::new(),
+    }
 }
 
 fn what(h: &Happened) -> String {

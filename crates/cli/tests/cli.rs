@@ -449,3 +449,37 @@ fn ends_when_nobody_reads() {
     assert_eq!(output.status.code(), None, "the signal ends it: {text}");
     assert!(!text.contains("panicked"), "{text}");
 }
+
+#[test]
+fn optimize_shows_what_was_gained_and_why() {
+    let nbody = example("nbody/nbody.toml");
+    let args = ["optimize", &nbody, "--config", "tiny"];
+    let with = |more: &[&str]| warploom(&[&args[..], more].concat());
+    let text = expect(
+        &with(&["--explain", "--events", "2"]),
+        0,
+        &[
+            "accelerate: ",
+            "version 0 of block 1",
+            "takes the place of block 1",
+            "more events",
+            "before, entered",
+        ],
+    );
+    assert!(text.contains("LDS.128"), "the code is shown: {text}");
+    for explain in [false, true] {
+        let output = with(if explain { &["--json", "--explain"] } else { &["--json"] });
+        let text = expect(&output, 0, &[]);
+        let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let row = &json.as_object().and_then(|o| o.values().next()).expect("a file")[0];
+        let cycles = |key: &str| row[key].as_u64().expect("cycles");
+        assert!(cycles("cycles_optimized") < cycles("cycles"));
+        assert!(row["optimized"]["versions"].as_array().is_some_and(|v| !v.is_empty()));
+        let code = row["explained"][0].as_str();
+        assert_eq!(code.is_some_and(|c| c.contains("LDS.128")), explain, "{code:?}");
+    }
+    // A kernel in which nothing can be gained says so.
+    let matmul = example("matmul/matmul.toml");
+    let args = ["optimize", &matmul, "--config", "tiny", "--optimizer", "helper", "--optimize", "cta"];
+    expect(&warploom(&args), 0, &["level cta, by helper", "no block could be made better"]);
+}

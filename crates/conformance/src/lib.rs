@@ -10,6 +10,7 @@
 //! | [`timed_bench`] | how fast the timed machine runs |
 //! | [`scheduling`] | the page on warp scheduling |
 //! | [`watch_bench`] | what profiles and samples cost the host |
+//! | [`beside_bench`] | how fast another build of this program runs |
 //! | [`docs`] | the pages made of all that |
 //! | [`bench`] | functional rates beside a bare loop ([`bare_loop`]) |
 //! | [`code`] | our code beside NVIDIA's: executed instructions, registers, mix |
@@ -19,6 +20,7 @@
 
 pub mod bare_loop;
 pub mod bench;
+pub mod beside_bench;
 pub mod code;
 pub mod compile_bench;
 pub mod counters;

@@ -197,7 +197,10 @@ enum Command {
         /// Measure what profiles and samples cost the host.
         #[arg(long, conflicts_with = "timed")]
         watched: bool,
-        /// With --timed and --watched: the machine.
+        /// Measure the timed machine beside another build of this program, such as one without the optimizer.
+        #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["timed", "watched"])]
+        beside: Option<PathBuf>,
+        /// With --timed, --watched and --beside: the machine.
         #[arg(long, default_value = "h200")]
         config: String,
         /// Measure every kernel, not only those with a target.
@@ -281,6 +284,10 @@ fn main() -> ExitCode {
         }
         Command::Bench { directory, watched: true, config, all, filter, repetitions, json, .. } => {
             timed_commands::watch_bench(&directory, config, all, filter.as_deref(), repetitions, json)
+        }
+        Command::Bench { directory, beside: Some(other), config, filter, repetitions, json, .. } => {
+            let filter = filter.as_deref();
+            timed_commands::beside_bench(&directory, &other, &config, filter, repetitions, json)
         }
         Command::Bench { directory, all, filter, level, repetitions, json, .. } => {
             run_bench(directory, all, filter, level, repetitions, json)

@@ -178,14 +178,42 @@ pub fn rate(kernel: &Kernel, results: &Value, config: &Config, repetitions: u32)
     })
 }
 
-/// Seconds of the best of so many timed runs on so many threads.
-pub fn seconds(kernel: &Kernel, config: &Config, threads: usize, repetitions: u32) -> Result<f64, String> {
+/// What the best of some timed runs took: seconds, those that its first thread was on a core, and cycles.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Took {
+    pub elapsed: f64,
+    pub on_core: f64,
+    pub cycles: u64,
+}
+
+impl std::fmt::Display for Took {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "{} {} {}", self.elapsed, self.on_core, self.cycles)
+    }
+}
+
+impl Took {
+    /// From what it is shown as.
+    pub fn read(text: &str) -> Option<Took> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let [elapsed, on_core, cycles] = words[..] else { return None };
+        Some(Took {
+            elapsed: elapsed.parse().ok()?,
+            on_core: on_core.parse().ok()?,
+            cycles: cycles.parse().ok()?,
+        })
+    }
+}
+
+/// The best of so many timed runs on so many threads.
+pub fn seconds(kernel: &Kernel, config: &Config, threads: usize, repetitions: u32) -> Result<Took, String> {
     let stage = Stage::new(kernel)?;
     let session = stage.session()?;
     let mut machine = Machine::new(config, threads);
-    let mut best = f64::INFINITY;
+    let mut best = Took { elapsed: f64::INFINITY, on_core: f64::INFINITY, cycles: 0 };
     for _ in 0..repetitions.max(1) {
-        best = best.min(stage.timed(&session, &mut machine)?.0);
+        let (on_core, (elapsed, cycles)) = on_core(|| stage.timed(&session, &mut machine))?;
+        best = Took { elapsed: best.elapsed.min(elapsed), on_core: best.on_core.min(on_core), cycles };
     }
     Ok(best)
 }
@@ -198,8 +226,8 @@ pub fn parallel(
     repetitions: u32,
     worker: &dyn Fn() -> Command,
 ) -> Result<Parallel, String> {
-    let one = seconds(kernel, config, 1, repetitions)?;
-    let two = seconds(kernel, config, 2, repetitions)?;
+    let one = seconds(kernel, config, 1, repetitions)?.elapsed;
+    let two = seconds(kernel, config, 2, repetitions)?.elapsed;
     let fail = |e: &dyn std::fmt::Display| format!("cannot run a second process: {e}");
     let children: Vec<_> = (0..2)
         .map(|_| worker().stdout(Stdio::piped()).spawn().map_err(|e| fail(&e)))
@@ -208,7 +236,7 @@ pub fn parallel(
     for child in children {
         let output = child.wait_with_output().map_err(|e| fail(&e))?;
         let text = String::from_utf8_lossy(&output.stdout);
-        both += text.trim().parse::<f64>().map_err(|e| fail(&e))?;
+        both += Took::read(&text).ok_or_else(|| fail(&text))?.elapsed;
     }
     Ok(Parallel { name: kernel.name.clone(), threads: one / two, processes: 2.0 * one / (both / 2.0) })
 }

@@ -2,7 +2,7 @@
 //! `scheduling`.
 
 use conformance::kernels::{self, Kernel, Outcome};
-use conformance::watch_bench;
+use conformance::{beside_bench, watch_bench};
 use conformance::{
     counters, docs, micro, optimizer, preemption, profile, scheduling, stalls, timed, timed_bench, timing,
 };
@@ -269,6 +269,39 @@ pub fn watch_bench(
         println!("{:#}", json!(lines));
     }
     Ok(!rows.is_empty() && rows.iter().all(watch_bench::Row::is_met))
+}
+
+/// How fast this build is beside another, nothing being optimized while it runs.
+pub fn beside_bench(
+    directory: &Path,
+    other: &Path,
+    config: &str,
+    filter: Option<&str>,
+    repetitions: u32,
+    json: bool,
+) -> Result<bool, String> {
+    let (mut list, _) = kernels::load(directory)?;
+    list.retain(|k| timed_bench::TARGETS.iter().any(|(name, _)| *name == k.name));
+    list.retain(|k| filter.is_none_or(|part| k.name.contains(part)));
+    let program = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
+    let mut rows = Vec::new();
+    for kernel in &list {
+        let worker = |this: bool| {
+            let mut command = Command::new(if this { &program } else { other });
+            command.arg("seconds").arg(directory).args(["--only", &kernel.name, "--config", config]);
+            command.args(["--threads", "1"]);
+            command
+        };
+        let row = beside_bench::measure(&kernel.name, repetitions, &worker)?;
+        if !json {
+            println!("{}", row.line());
+        }
+        rows.push(row);
+    }
+    if json {
+        println!("{:#}", json!(rows.iter().map(beside_bench::Row::json).collect::<Vec<_>>()));
+    }
+    Ok(!rows.is_empty() && rows.iter().all(beside_bench::Row::is_met))
 }
 
 /// Prints the seconds of a kernel's timed run: what a second process of the benchmark does.

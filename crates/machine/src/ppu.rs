@@ -77,6 +77,18 @@ pub struct RunOptions<'a> {
     pub optimize: Option<optimizing::Options>,
 }
 
+impl RunOptions<'_> {
+    /// How it is to be optimized, if that can be done.
+    fn can_optimize(&self) -> Result<Option<optimizing::Options>, Stopped> {
+        match self.optimize {
+            Some(_) if cfg!(without_optimizer) => {
+                Err(Stopped::Refused("this program was built without the optimizer".into()))
+            }
+            optimize => Ok(optimize),
+        }
+    }
+}
+
 /// What a launch did.
 #[derive(Clone, Debug)]
 pub struct Timed {
@@ -398,7 +410,7 @@ impl Ppu {
         resumed: Option<&mut Begun>,
         contexts: &mut [Context<'_>],
     ) -> Result<Option<Services>, Stopped> {
-        let Some(optimize) = options.optimize else { return Ok(None) };
+        let Some(optimize) = options.can_optimize()? else { return Ok(None) };
         let Some(begun) = resumed else {
             return Ok(Some(Services::new(optimize, std::mem::take(&mut self.versions))));
         };

@@ -103,6 +103,12 @@ impl Lanes {
         preds
     }
 
+    /// Whether somebody is told what happens.
+    #[inline(always)]
+    pub(crate) fn is_observed(&self) -> bool {
+        !cfg!(without_optimizer) && self.observer.is_some()
+    }
+
     /// Lanes that execute this instruction.
     #[inline(always)]
     pub fn mask(&self, u: &Uop) -> u32 {

@@ -329,7 +329,7 @@ impl<'l> Resident<'l> {
         let code = self.code();
         let warp = &mut self.warps[w];
         // Who watches instructions is told by their handlers.
-        if warp.lanes.observer.is_some() {
+        if warp.lanes.is_observed() {
             return false;
         }
         debug_assert!((warp.pc as usize) < code.len() && !warp.is_split());

@@ -462,7 +462,11 @@ impl Warp {
             {
                 self.splits.remove(n);
                 self.deliver(s, result);
-                let to = if self.entries.is_empty() { s.pc + 1 } else { self.behind(s.pc, s.mask) };
+                let to = if cfg!(without_optimizer) || self.entries.is_empty() {
+                    s.pc + 1
+                } else {
+                    self.behind(s.pc, s.mask)
+                };
                 self.ready(to, s.mask);
             } else {
                 n += 1;
@@ -641,7 +645,9 @@ impl Warp {
                     // SAFETY: the row exists.
                     unsafe { self.lanes.store(u.d, m, &[pc + 1; 32]) };
                 }
-                if let Some(observer) = &mut self.lanes.observer {
+                if self.lanes.is_observed()
+                    && let Some(observer) = &mut self.lanes.observer
+                {
                     observer.branch(pc, m | rest, m);
                 }
                 self.ready(u.imm as u32, m);

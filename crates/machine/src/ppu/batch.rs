@@ -33,6 +33,7 @@ impl Ppu {
         options: &RunOptions<'_>,
     ) -> Result<BatchTimed, Stopped> {
         let config = self.config.clone();
+        options.can_optimize()?;
         let mut resumed = options.resume.map(|bytes| self.resume(bytes)).transpose()?;
         let start = resumed.as_ref().map_or(self.now.later(self.next_submit), |begun| begun.reached.start);
         let grids = self.launches;

@@ -423,7 +423,7 @@ impl Sm {
                 if self.state_at <= now {
                     self.move_state(work, now);
                 }
-                if self.work_at <= now {
+                if self.next_slot() <= now {
                     self.take_slots(work, now);
                 }
                 while self.starts.front().is_some_and(|s| s.at.0 <= now) {
@@ -482,7 +482,19 @@ impl Sm {
     fn next_arrival(&self) -> u64 {
         let answer = self.inbox.front().map_or(u64::MAX, |r| r.at.0);
         let answer = self.starts.front().map_or(answer, |s| answer.min(s.at.0));
-        self.drain_at().min(answer).min(self.state_at).min(self.work_at)
+        self.drain_at().min(answer).min(self.state_at).min(self.next_slot())
+    }
+
+    /// When a warp that optimizes takes its next issue slot.
+    #[inline(always)]
+    fn next_slot(&self) -> u64 {
+        if cfg!(without_optimizer) { u64::MAX } else { self.work_at }
+    }
+
+    /// Whether code of a launch is optimized while it runs.
+    #[inline(always)]
+    pub(super) fn is_optimizing(&self) -> bool {
+        !cfg!(without_optimizer) && !self.replacing.is_empty()
     }
 
     /// Something happens here then.

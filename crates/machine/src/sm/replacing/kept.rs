@@ -1,6 +1,6 @@
 //! Versions of a launch on an SM, as a checkpoint has them.
 
-use super::{Job, Replacing, Unit};
+use super::{Block, Job, Replacing, Unit};
 use crate::optimizing::{Entry, Event, Request, Table, Tally, Watcher, Watching};
 use crate::sm::Work;
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 pub struct Saved {
     units: Vec<Vec<Unit>>,
     waiting: Vec<u64>,
+    pool: Vec<Block>,
     table: Table,
     jobs: VecDeque<Job>,
     fetches: Vec<(u64, u32)>,
@@ -37,6 +38,7 @@ impl Replacing {
         Saved {
             units: self.units.clone(),
             waiting: self.waiting.clone(),
+            pool: self.pool.clone(),
             table: self.table.clone(),
             jobs: self.jobs.clone(),
             fetches: self.fetches.clone(),
@@ -55,6 +57,7 @@ impl Replacing {
         let is_sound = saved.units.len() == saved.waiting.len()
             && saved.units.iter().flatten().all(|u| u.is_of(blocks, versions))
             && saved.table.is_of(blocks, versions)
+            && are_of(&saved.pool, blocks, versions)
             && saved.jobs.iter().all(|j| (j.block as usize) < blocks && j.left > 0)
             && saved.requests.iter().all(|r| (r.block as usize) < blocks);
         if !is_sound {
@@ -78,6 +81,7 @@ impl Replacing {
         Some(Box::new(Replacing {
             units: saved.units,
             waiting: saved.waiting,
+            pool: saved.pool,
             table: saved.table,
             jobs: saved.jobs,
             fetches: saved.fetches,
@@ -94,11 +98,16 @@ impl Replacing {
 impl Unit {
     /// Whether it can be one of a program with so many blocks and versions.
     fn is_of(&self, blocks: usize, versions: usize) -> bool {
-        let exists = |e: &Entry| (e.version as usize) < versions;
         self.table.is_of(blocks, versions)
-            && self.blocks.len() == blocks
-            && self.blocks.iter().flat_map(|b| &b.coming).all(|c| exists(&c.entry))
-            && self.blocks.iter().flat_map(|b| &b.before).flatten().all(exists)
+            && are_of(&self.blocks, blocks, versions)
             && self.entered.is_none_or(|(b, _)| (b as usize) < blocks)
     }
+}
+
+/// Whether this can be known of a program's blocks.
+fn are_of(list: &[Block], blocks: usize, versions: usize) -> bool {
+    let exists = |e: &Entry| (e.version as usize) < versions;
+    list.len() == blocks
+        && list.iter().flat_map(|b| &b.coming).all(|c| exists(&c.entry))
+        && list.iter().flat_map(|b| &b.before).flatten().all(exists)
 }

@@ -4,6 +4,7 @@
 //! are asked for, and versions that have come take the place of others: warps leave the barrier for them.
 
 mod kept;
+mod pool;
 
 pub use kept::Saved;
 
@@ -11,11 +12,12 @@ use super::code::Code;
 use super::core::Sm;
 use super::work::Work;
 use crate::optimizing::{
-    Answer, Entry, Event, Happened, Invalidation, Known, Level, Mean, Placed, Profiling, Request, Table,
-    Tally, Watcher, Who,
+    Answer, Entry, Event, Happened, Invalidation, Known, Level, Mean, Placed, Profiling, Request, Spec,
+    Table, Tally, Watcher, Who,
 };
 use crate::units::Cycle;
 use optimizer::Profile;
+use pool::POOL;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -59,12 +61,59 @@ pub struct Unit {
     entered: Option<(u32, u64)>,
 }
 
+impl Block {
+    /// Its profile, if a version is to be asked for: it was entered often enough by so many warps, and has changed.
+    fn ask(&mut self, known: &Known, warps: u64, now: u64) -> Option<Profile> {
+        let enough = self.profile.entries >= u64::from(known.spec.executions) * warps.max(1);
+        let is_free = !self.is_asked && self.coming.is_none() && self.attempts < known.spec.attempts;
+        if !enough || !is_free || now < known.from {
+            return None;
+        }
+        let profile = std::mem::take(&mut self.profile);
+        let threshold = u64::from(known.spec.threshold);
+        // Code that tells by instructions gets rid of them once there is nothing more to see.
+        let thins = known.spec.profiling == Profiling::Instructions;
+        let asks = thins || self.last.as_ref().is_none_or(|last| !profile.is_near(last, threshold));
+        if asks {
+            (self.is_asked, self.attempts) = (true, self.attempts + 1);
+        }
+        self.last = Some(profile.clone());
+        asks.then_some(profile)
+    }
+
+    /// Another version runs from now on, instead of this one.
+    fn change(&mut self, had: Option<Entry>) {
+        self.before.push(had);
+        // Where nothing was measured in between, what was measured before still counts.
+        if self.new.count() > 0 {
+            self.old = self.new;
+        }
+        self.new = Mean::default();
+    }
+
+    /// The version that runs is no good: what ran before it.
+    fn give_up(&mut self, version: u32) -> Option<Entry> {
+        self.bad.push(version);
+        self.new = self.old;
+        self.old = Mean::default();
+        self.before.pop().flatten()
+    }
+
+    /// Whether the version that runs takes more cycles than what ran before it.
+    fn is_slower(&self, spec: &Spec) -> bool {
+        let is_tried = self.new.count() >= u64::from(spec.trial_executions) && self.old.is_known();
+        is_tried && self.new.is_above(&self.old, spec.slower_percent.into())
+    }
+}
+
 /// Work of a warp that optimizes.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Job {
     slot: usize,
     unit: usize,
     block: u32,
+    /// The CTA slot of the warp that works, where it is one that waits.
+    by: usize,
     /// Issue slots that are left, the sub-core that they are taken from, and when the next is; never while nobody works.
     left: u64,
     sub_core: usize,
@@ -80,6 +129,8 @@ pub struct Replacing {
     units: Vec<Vec<Unit>>,
     /// Until when all threads of a CTA slot wait at a barrier.
     waiting: Vec<u64>,
+    /// What is known of blocks that CTAs run too seldom by themselves.
+    pool: Vec<Block>,
     /// The SM's own, and what sets that it is part of have.
     pub table: Table,
     pub above: Arc<Table>,
@@ -103,6 +154,7 @@ impl Replacing {
             context,
             units: Vec::new(),
             waiting: Vec::new(),
+            pool: vec![Block::default(); known.blocks()],
             table: Table::new(known.blocks()),
             above: above.clone(),
             jobs: VecDeque::new(),
@@ -138,15 +190,22 @@ impl Replacing {
     /// A CTA is gone: nobody works for it, and what is to be fetched for the last one is not.
     fn forget(&mut self, slot: usize) {
         self.jobs.retain(|j| j.slot != slot);
+        self.stop_waiting(slot);
         if self.units.iter().all(Vec::is_empty) {
             self.fetches.clear();
         }
     }
 
+    /// Warps of a CTA that worked while they waited no longer do.
+    fn stop_waiting(&mut self, slot: usize) {
+        if self.known.who == Who::EarlyWarp {
+            self.jobs.iter_mut().filter(|j| j.by == slot).for_each(|j| j.next = u64::MAX);
+        }
+    }
+
     /// A version was made for a unit, or there is nothing to gain.
     pub fn answer(&mut self, answer: &Answer) {
-        let Some(unit) = self.units.get_mut(answer.slot).and_then(|u| u.get_mut(answer.unit)) else { return };
-        let block = &mut unit.blocks[answer.block as usize];
+        let Some(block) = self.block_of(answer.slot, answer.unit, answer.block) else { return };
         if !block.is_asked {
             return;
         }
@@ -163,6 +222,7 @@ impl Replacing {
                 slot: answer.slot,
                 unit: answer.unit,
                 block: answer.block,
+                by: POOL,
                 left: answer.slots,
                 sub_core: 0,
                 next: u64::MAX,
@@ -172,14 +232,7 @@ impl Replacing {
 
     /// The other versions of a block that a unit runs are no longer those of before.
     fn adopt(unit: &mut Unit, block: usize, entry: Option<Entry>) {
-        let had = unit.table.get(block);
-        let own = &mut unit.blocks[block];
-        own.before.push(had);
-        // Where nothing was measured in between, what was measured before still counts.
-        if own.new.count() > 0 {
-            own.old = own.new;
-        }
-        own.new = Mean::default();
+        unit.blocks[block].change(unit.table.get(block));
         unit.table.set(block, entry);
     }
 }
@@ -211,9 +264,7 @@ impl Unit {
         if failed {
             return Some(Happened::Failed);
         }
-        let own = &self.blocks[block];
-        let is_tried = own.new.count() >= u64::from(known.spec.trial_executions) && own.old.is_known();
-        (is_tried && own.new.is_above(&own.old, known.spec.slower_percent.into())).then_some(Happened::Slower)
+        self.blocks[block].is_slower(&known.spec).then_some(Happened::Slower)
     }
 }
 
@@ -267,7 +318,9 @@ impl Sm {
 
     /// A CTA begins: its warps run what the sets that it belongs to run.
     pub(super) fn begin_units(&mut self, work: &mut Work<'_>, slot: usize, now: u64) {
-        let Some(r) = self.replacing_of(work.ctas[slot].context) else { return };
+        let context = work.ctas[slot].context;
+        let Some(mut r) = self.replacing.get_mut(context).and_then(Option::take) else { return };
+        self.publish_pool(&mut r, work, now);
         let resident = &mut work.ctas[slot].resident;
         let mut table = r.table.clone();
         table.merge(&r.above);
@@ -278,6 +331,7 @@ impl Sm {
             resident.begin_at(0, first);
         }
         r.put(slot, units);
+        self.replacing[context] = Some(r);
     }
 
     /// A CTA is suspended: what is known of its threads goes with it.
@@ -305,20 +359,6 @@ impl Sm {
         }
     }
 
-    /// A CTA has ended: what its threads ran is offered to those that come.
-    pub(super) fn end_units(&mut self, context: usize, slot: usize, now: u64) {
-        let Some(r) = self.replacing_of(context) else { return };
-        let units = r.units.get_mut(slot).map(std::mem::take).unwrap_or_default();
-        if r.known.level >= Level::Sm {
-            for unit in &units {
-                r.tally.discarded += u64::from(r.table.merge(&unit.table));
-            }
-        }
-        r.forget(slot);
-        self.start_helper(now);
-        self.note_work();
-    }
-
     /// Code of versions that have come is fetched; warps that optimize take issue slots.
     pub(super) fn take_slots(&mut self, work: &Work<'_>, now: u64) {
         for (context, r) in self.replacing.iter_mut().enumerate() {
@@ -342,11 +382,12 @@ impl Sm {
                 let done = *job;
                 r.tally.jobs += 1;
                 r.jobs.remove(n);
-                if let Some(unit) = r.units.get_mut(done.slot).and_then(|u| u.get_mut(done.unit))
-                    && let Some(coming) = &mut unit.blocks[done.block as usize].coming
+                if let Some(block) = r.block_of(done.slot, done.unit, done.block)
+                    && let Some(coming) = &mut block.coming
                 {
                     coming.ready = now;
-                    r.fetches.push((now, coming.entry.version));
+                    let version = coming.entry.version;
+                    r.fetches.push((now, version));
                 }
             }
             let (due, later) = r.fetches.drain(..).partition(|f| f.0 <= now);
@@ -391,11 +432,11 @@ impl Sm {
         let own = self.replacing_of(self.warps[n].context.into());
         let Some(r) = own.filter(|r| r.known.who == Who::EarlyWarp) else { return };
         // The shortest first: there is little time.
-        let own = r.jobs.iter_mut().filter(|j| j.slot == slot);
+        let own = r.jobs.iter_mut().filter(|j| j.slot == slot || j.slot == POOL && j.next == u64::MAX);
         if let Some(job) = own.min_by_key(|j| j.left)
             && job.next == u64::MAX
         {
-            (job.sub_core, job.next) = (sub_core, now + 1);
+            (job.by, job.sub_core, job.next) = (slot, sub_core, now + 1);
             self.note_work();
         }
     }
@@ -415,9 +456,7 @@ impl Sm {
 
     fn meet_all(&mut self, r: &mut Replacing, work: &mut Work<'_>, slot: usize, release: u64, now: u64) {
         // Those who waited for others no longer do.
-        if r.known.who == Who::EarlyWarp {
-            r.jobs.iter_mut().filter(|j| j.slot == slot).for_each(|j| j.next = u64::MAX);
-        }
+        r.stop_waiting(slot);
         let known = r.known.clone();
         let level = known.level;
         let cta = &mut work.ctas[slot];
@@ -456,6 +495,7 @@ impl Sm {
         {
             let until = used().map(|(n, _)| r.waiting[n]).min().unwrap_or(release);
             r.windows.push((now, until));
+            self.publish_pool(r, work, now);
             self.merge(r, work, now);
         }
     }
@@ -531,19 +571,16 @@ impl Sm {
         let unit = &mut r.units[slot][u];
         let warps = if known.level == Level::Warp { 1 } else { self.resident_of(slot) };
         let mut happens = |what| r.events.push(Event::new(now, self.id.0, Some((linear, u as u32)), what));
+        let mut seldom = None;
         if let Some((b, since)) = unit.entered {
             let block = b as usize;
             let cycles = now.saturating_sub(since);
             unit.blocks[block].new.add(cycles);
-            r.tally.add(b, unit.table.get(block).map(|e| e.version), cycles);
+            let version = unit.table.get(block).map(|e| e.version);
+            r.tally.add(b, version, cycles);
             if let Some(why) = unit.fails(block, &known) {
-                let entry = unit.table.get(block);
-                let version = entry.map_or(0, |e| e.version);
-                let own = &mut unit.blocks[block];
-                let before = own.before.pop().flatten();
-                own.bad.push(version);
-                own.new = own.old;
-                own.old = Mean::default();
+                let version = version.unwrap_or(0);
+                let before = unit.blocks[block].give_up(version);
                 unit.table.set(block, before);
                 if r.table.get(block).is_some_and(|e| e.version == version) {
                     r.table.set(block, None);
@@ -553,28 +590,22 @@ impl Sm {
                 changed.push(block);
             }
             let own = &mut unit.blocks[block];
-            let enough = own.profile.entries >= u64::from(known.spec.executions) * u64::from(warps.max(1));
-            let is_free = !own.is_asked && own.coming.is_none() && own.attempts < known.spec.attempts;
-            if enough && is_free && now >= known.from {
-                let profile = std::mem::take(&mut own.profile);
-                let threshold = u64::from(known.spec.threshold);
-                // Code that tells by instructions gets rid of them once there is nothing more to see.
-                let thins = known.spec.profiling == Profiling::Instructions;
-                if thins || own.last.as_ref().is_none_or(|last| !profile.is_near(last, threshold)) {
-                    r.requests.push(Request {
-                        at: Cycle(now),
-                        sm: self.id.0,
-                        slot,
-                        unit: u,
-                        block: b,
-                        base: unit.table.get(block),
-                        is_first: own.attempts == 0,
-                        bad: own.bad.clone(),
-                        profile: profile.clone(),
-                    });
-                    (own.is_asked, own.attempts) = (true, own.attempts + 1);
-                }
-                own.last = Some(profile);
+            let is_first = own.attempts == 0;
+            if let Some(profile) = own.ask(&known, warps.into(), now) {
+                r.requests.push(Request {
+                    at: Cycle(now),
+                    sm: self.id.0,
+                    slot,
+                    unit: u,
+                    block: b,
+                    base: unit.table.get(block),
+                    is_first,
+                    bad: own.bad.clone(),
+                    profile,
+                });
+            }
+            if known.level >= Level::Sm && own.attempts == 0 {
+                seldom = Some((block, version, cycles));
             }
         }
         for b in 0..unit.blocks.len() {
@@ -590,6 +621,9 @@ impl Sm {
             } else {
                 r.tally.discarded += 1;
             }
+        }
+        if let Some((block, version, cycles)) = seldom {
+            r.note_execution(block, version, cycles);
         }
     }
 

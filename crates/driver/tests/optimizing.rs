@@ -1,0 +1,121 @@
+//! Code that is optimized while it runs, where no CTA runs it twice: what the first CTAs saw is for those that come.
+
+use driver::machine::optimizing::{Happened, Level, Optimized, Options, Who};
+use driver::{CompileOptions, Config, Device, Dim, LaunchOptions, Module, Source, Timing};
+
+/// Two blocks, each run once by a CTA; a branch that is never taken, and a divisor that is the same for all.
+const PROGRAM: &str = r"
+.version 8.0
+.target sm_90
+.address_size 64
+
+.visible .entry waves(.param .u64 out, .param .u32 rounds, .param .u32 divisor)
+{
+    .reg .pred %p<3>;
+    .reg .b32 %r<12>;
+    .reg .b64 %d<4>;
+    .shared .align 4 .b8 words[256];
+
+    ld.param.u64 %d1, [out];
+    ld.param.u32 %r1, [rounds];
+    ld.param.u32 %r2, [divisor];
+    mov.u32 %r3, %tid.x;
+    mov.u32 %r4, %ctaid.x;
+    mad.lo.u32 %r5, %r4, 64, %r3;
+    mov.u32 %r6, %r5;
+first:
+    setp.eq.u32 %p1, %r6, 0xfffffff0;
+    @%p1 bra rare;
+    mad.lo.u32 %r6, %r6, 5, 7;
+back:
+    rem.u32 %r6, %r6, %r2;
+    sub.u32 %r1, %r1, 1;
+    setp.ne.u32 %p2, %r1, 0;
+    @%p2 bra first;
+    shl.b32 %r7, %r3, 2;
+    mov.u32 %r8, words;
+    add.u32 %r7, %r7, %r8;
+    st.shared.u32 [%r7], %r6;
+    bar.sync 0;
+    ld.shared.u32 %r9, [%r7];
+    ld.shared.u32 %r10, [words];
+    add.u32 %r9, %r9, %r10;
+    mul.wide.u32 %d2, %r5, 4;
+    add.u64 %d3, %d1, %d2;
+    st.global.u32 [%d3], %r9;
+    ret;
+rare:
+    xor.b32 %r6, %r6, 0x55;
+    mul.lo.u32 %r6, %r6, %r6;
+    bra back;
+}
+";
+
+const CTAS: u32 = 120;
+const THREADS: u32 = 64;
+
+/// What is in memory then, cycles, and what was optimized, for each launch of the kernel.
+fn run(config: &Config, launches: &[Option<Options>]) -> Vec<(Vec<u8>, u64, Option<Optimized>)> {
+    let source = Source::new("waves.ptx", PROGRAM.as_bytes());
+    let image = driver::compile(&source, &CompileOptions::default()).expect("it compiles");
+    let device = Device::with_memory(1 << 20).expect("a device");
+    let mut memory = vec![0; (CTAS * THREADS * 4) as usize];
+    let out = device.alloc(memory.len() as u64).expect("memory");
+    let module = Module::load(&device, image).expect("loaded");
+    let dim = Dim { grid: [CTAS, 1, 1], block: [THREADS, 1, 1], shared_bytes: 0 };
+    let args: [&[u8]; 3] = [&out.to_le_bytes(), &40u32.to_le_bytes(), &1009u32.to_le_bytes()];
+    let mut all = Vec::new();
+    for &optimize in launches {
+        memory.fill(0);
+        device.write(out, &memory).expect("written");
+        let timing = Timing { optimize, cold: true, ..Timing::new(config) };
+        let options = LaunchOptions { threads: 1, timing: Some(timing), ..LaunchOptions::default() };
+        let stats = module.launch(&device, "waves", dim, &args, &options).expect("it runs");
+        device.read(out, &mut memory).expect("read");
+        let cycles = stats.report.map_or(0, |r| r.cycles);
+        all.push((memory.clone(), cycles, stats.optimized.map(|o| *o)));
+    }
+    all
+}
+
+/// A small machine, few CTAs of the kernel at a time.
+fn tiny() -> Config {
+    let mut config = Config::preset("tiny").expect("the preset");
+    config.sm.ctas = 4;
+    config
+}
+
+#[test]
+fn ctas_that_come_begin_with_what_others_saw() {
+    let config = tiny();
+    let plain = run(&config, &[None]).remove(0);
+    for who in [Who::Host, Who::Helper] {
+        for level in [Level::Cta, Level::Sm, Level::Ppu] {
+            let (memory, cycles, optimized) = run(&config, &[Some(Options::new(level, who))]).remove(0);
+            let o = optimized.expect("it was optimized");
+            assert!(memory == plain.0, "{level} by {who}");
+            let executions: u64 = o.versions.iter().map(|v| v.executions).sum();
+            if level == Level::Cta {
+                assert_eq!((o.requests, executions, cycles), (0, 0, plain.1), "no CTA runs a block twice");
+                continue;
+            }
+            assert!(executions > u64::from(CTAS) / 2, "{level} by {who}: {executions} executions");
+            assert!(cycles < plain.1, "{level} by {who}: {cycles} cycles, {} without", plain.1);
+            let published = |e: &driver::machine::optimizing::Event| {
+                e.threads.is_none() && matches!(e.what, Happened::Replaced { .. })
+            };
+            assert!(o.events.iter().any(published), "{level} by {who}: it was the SM's");
+        }
+    }
+}
+
+#[test]
+fn a_launch_that_is_not_optimized_does_not_change_when_others_are() {
+    let some = |level| Some(Options::new(level, Who::Host));
+    let all = run(&tiny(), &[None, some(Level::Ppu), None, some(Level::Sm), None]);
+    for n in [2, 4] {
+        assert_eq!(all[n].1, all[0].1);
+        assert!(all[n].2.is_none());
+    }
+    assert!(all.iter().all(|l| l.0 == all[0].0));
+}
