@@ -195,12 +195,10 @@ impl Warp {
 
     /// Puts warp number `warp` of a CTA that begins into the slot.
     pub fn start(&mut self, launch: &Launch, warp: u32) {
-        let layout = &launch.kernel.layout;
         let rows = self.file.as_mut_slice();
         for &at in &launch.kernel.cleared {
             rows[at as usize..(at + ROW) as usize].fill(0);
         }
-        rows[layout.converge as usize..layout.pool as usize].fill(0);
         let threads = launch.threads().saturating_sub(32 * warp);
         let mask = if threads >= 32 { FULL } else { (1 << threads) - 1 };
         self.lanes.preds = Lanes::clear_preds();

@@ -8,9 +8,6 @@ use crate::ports::RequestKind;
 use crate::units::Cycle;
 use simt::prefetch::{HOST_LINE, prefetch, prefetch_all, prefetch_near};
 
-/// Instructions of a warp whose registers are asked for.
-const INSTRUCTIONS: usize = 4;
-
 /// Places of a scoreboard that are asked for, beside the one that an answer is for.
 const PLACES: usize = 32;
 
@@ -88,7 +85,7 @@ impl Sm {
             if let Some(warp) = self.warps.get(owner.warp as usize).filter(|w| w.since < until.0)
                 && let Some(cta) = work.ctas.get(warp.cta as usize)
             {
-                cta.resident.expect_rows(warp.index as usize, INSTRUCTIONS);
+                cta.resident.expect_rows(warp.index as usize);
             }
         }
         self.look_at_starts(work, until, |_, cta, index| cta.resident.expect_start(index, &work.first_rows));

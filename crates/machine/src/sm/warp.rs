@@ -239,10 +239,13 @@ impl WarpSlot {
         self.ahead = 0;
         (self.issued, self.since) = (at.saturating_sub(1), at);
         (self.loads, self.stores, self.stores_left) = (0, 0, 0);
-        (self.open_until, self.known_until) = (0, 0);
         self.is_remapped = false;
-        self.places.clear();
-        self.places.resize(places, Place::default());
+        // What the warp before left is over mostly, and then as good as nothing.
+        if self.open_until > at || self.places.len() != places {
+            (self.open_until, self.known_until) = (0, 0);
+            self.places.clear();
+            self.places.resize(places, Place::default());
+        }
     }
 }
 
