@@ -383,6 +383,7 @@ impl<'l> Resident<'l> {
                 u = u.add(1);
                 ran += 1;
             }
+            access::expect(&warp.lanes, &*u);
         }
         warp.pc += ran;
         warp.executed += u64::from(ran);

@@ -21,7 +21,7 @@ use crate::lanes::{FULL, Lanes, Row};
 use crate::launch::Launch;
 use crate::local;
 use crate::memory::{Bounds, Memory};
-use crate::ops::collective;
+use crate::ops::{collective, control};
 use crate::prefetch::{HOST_LINE, prefetch_at};
 use crate::program::Kernel;
 use crate::special::{self, Time};
@@ -617,11 +617,8 @@ impl Warp {
 
     /// Live lanes that these lanes' convergence register names.
     fn partners(&self, u: &Uop, mask: u32) -> u32 {
-        (0..32)
-            .filter(|i| mask >> i & 1 != 0)
-            // SAFETY: the row exists.
-            .fold(0, |m, i| m | unsafe { self.lanes.lane(u.a, i) })
-            & self.lanes.live
+        // SAFETY: the row exists, and nobody writes it meanwhile.
+        control::of_lanes(unsafe { &*self.lanes.row(u.a) }, mask) & self.lanes.live
     }
 
     // --- events -------------------------------------------------------------------------------------------------
