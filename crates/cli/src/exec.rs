@@ -19,6 +19,10 @@ pub struct Arguments {
     /// unless --timed names some.
     #[arg(long, value_name = "DIR")]
     profile: Option<PathBuf>,
+    /// Optimize the code of timed launches while it runs: the largest sets of threads that share optimized code, and behind a comma who
+    /// optimizes, as for `warploom run`. Times all launches unless --timed names some.
+    #[arg(long, value_name = "LEVEL[,WHO]", value_parser = optimize)]
+    optimize: Option<String>,
     /// Devices that the program sees, 1 to 16.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
     devices: u8,
@@ -31,6 +35,11 @@ pub struct Arguments {
     /// The program and its arguments.
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
+}
+
+/// Reads what is to be optimized; the program's driver reads it again.
+fn optimize(text: &str) -> Result<String, String> {
+    machine::optimizing::Options::read(text).map(|_| text.to_owned())
 }
 
 /// Names that programs look for, and the files of a build that they are. The stand-in for the assembler is this command.
@@ -100,10 +109,10 @@ fn libraries() -> Result<PathBuf, Problems> {
 
 /// What the program's environment has more than this one.
 fn environment(arguments: &Arguments, folder: &Path) -> Vec<(&'static str, OsString)> {
-    let timed = match (&arguments.timed, &arguments.profile) {
-        (Some(which), _) => which.clone(),
-        (None, Some(_)) => "1".into(),
-        (None, None) => "0".into(),
+    let timed = match &arguments.timed {
+        Some(which) => which.clone(),
+        None if arguments.profile.is_some() || arguments.optimize.is_some() => "1".into(),
+        None => "0".into(),
     };
     let mut path = folder.as_os_str().to_owned();
     if let Some(old) = std::env::var_os("LD_LIBRARY_PATH").filter(|p| !p.is_empty()) {
@@ -128,6 +137,9 @@ fn environment(arguments: &Arguments, folder: &Path) -> Vec<(&'static str, OsStr
     ];
     if let Some(folder) = &arguments.profile {
         all.push(("WARPLOOM_PROFILE", std::path::absolute(folder).unwrap_or_else(|_| folder.clone()).into()));
+    }
+    if let Some(how) = &arguments.optimize {
+        all.push(("WARPLOOM_OPTIMIZE", OsString::from(how)));
     }
     if arguments.threads > 0 {
         all.push(("WARPLOOM_THREADS", OsString::from(arguments.threads.to_string())));
@@ -194,6 +206,10 @@ mod tests {
         assert_eq!(timed("exec --timed=saxpy -- a").as_deref(), Some("saxpy"));
         assert_eq!(timed("exec --profile folder -- a").as_deref(), Some("1"));
         assert_eq!(timed("exec --profile folder --timed=saxpy a").as_deref(), Some("saxpy"));
+        assert_eq!(timed("exec --optimize sm,helper a").as_deref(), Some("1"));
+        let all = environment(&read("exec --optimize sm,helper a"), Path::new("/l"));
+        assert_eq!(value(&all, "WARPLOOM_OPTIMIZE").as_deref(), Some("sm,helper"));
+        assert!(Line::try_parse_from(["exec", "--optimize", "all", "a"]).is_err());
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! `warploom optimize`: a launch file as it is and optimized while it runs, side by side, and why.
 
 use crate::launching::{self, Launching};
-use crate::optimizing::{self, By, Upto};
+use crate::optimizing;
 use crate::show::thousands;
 use crate::{End, show};
 use driver::checkpoint::Done;
 use driver::launch_file::LaunchFile;
-use driver::machine::optimizing::{Optimized, Options};
+use driver::machine::optimizing::{Level, Optimized, Options, Who};
 use driver::run::Session;
-use driver::{CompileOptions, Config, LaunchStats, Problem};
+use driver::{CompileOptions, Config, LaunchOptions, LaunchStats, Preempting, Problem, Timing};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -22,11 +22,11 @@ pub struct Arguments {
     #[arg(long, conflicts_with = "json")]
     explain: bool,
     /// The largest sets of threads that share optimized code.
-    #[arg(long, value_name = "LEVEL", value_enum, default_value = "sm")]
-    optimize: Upto,
+    #[arg(long, value_name = "LEVEL", value_parser = optimizing::level(), default_value = "sm")]
+    optimize: Level,
     /// Who optimizes: the host on request, the first warp at a barrier, or a helper warp of each SM.
-    #[arg(long, value_name = "WHO", value_enum, default_value_t)]
-    optimizer: By,
+    #[arg(long, value_name = "WHO", value_parser = optimizing::who(), default_value = "host")]
+    optimizer: Who,
     /// Events of the log to show.
     #[arg(long, value_name = "N", default_value_t = 20)]
     events: usize,
@@ -71,9 +71,20 @@ fn execute(
         keeper: None,
         checkpoint: None,
     };
-    let done = Done::default();
     let mut launches = Vec::new();
-    for number in 0..file.launches.len() {
+    if file.has_streams() {
+        let timing = Timing { cold: arguments.cold, optimize, ..Timing::new(config) };
+        let options = LaunchOptions {
+            threads: arguments.threads,
+            cancel: Some(launching::stop()),
+            timing: Some(timing),
+            ..LaunchOptions::default()
+        };
+        let all = session.run_streams(&options, &Preempting::default());
+        launches = all.map_err(|e| launching.failed(file, e))?.launches;
+    }
+    let done = Done::default();
+    for number in launches.len()..file.launches.len() {
         launches.push(launching.run(file, &session, number, &done)?.0);
     }
     let mut digests = Vec::new();
@@ -87,18 +98,8 @@ fn execute(
 pub fn run(arguments: &Arguments) -> Result<(), End> {
     let file = LaunchFile::load(&arguments.file)?;
     let config = driver::config::load(&arguments.config)?;
-    let Some(level) = arguments.optimize.level() else {
-        return Err(Problem::new("there is nothing to optimize at level off")
-            .help("choose another level")
-            .into());
-    };
-    if file.has_streams() {
-        return Err(Problem::new("launches that run at once are not optimized while they run")
-            .help("take the streams out of the launch file")
-            .into());
-    }
     launching::stop_on_ctrl_c();
-    let options = Options { level, who: arguments.optimizer.who(), copies: false };
+    let options = Options::new(arguments.optimize, arguments.optimizer);
     let (before, expected) = execute(arguments, &file, &config, None)?;
     let (after, found) = execute(arguments, &file, &config, Some(options))?;
     let mut rows = Vec::new();

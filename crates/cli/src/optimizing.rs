@@ -1,94 +1,71 @@
 //! Options that all commands have which optimize code while it runs, and what they show of it.
 
 use crate::show::thousands;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use driver::machine::optimizing::{Event, Happened, Level, Optimized, Options, Who};
 use driver::{Problem, Problems};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
+use std::str::FromStr;
 
-/// The largest sets of threads that share optimized code.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum, Serialize, Deserialize)]
-pub enum Upto {
-    #[default]
-    Off,
-    Warp,
-    Cta,
-    Sm,
-    Tpc,
-    Gpc,
-    Ppu,
+/// Reads one of these names.
+fn named<T>(names: impl IntoIterator<Item = &'static str>) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err = String> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(names).try_map(|name| name.parse())
 }
 
-/// Who optimizes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum, Serialize, Deserialize)]
-pub enum By {
-    #[default]
-    Host,
-    EarlyWarp,
-    Helper,
+/// Reads a level.
+pub fn level() -> impl TypedValueParser<Value = Level> {
+    named(Level::ALL.map(Level::name))
 }
 
-impl By {
-    pub fn who(self) -> Who {
-        match self {
-            By::Host => Who::Host,
-            By::EarlyWarp => Who::EarlyWarp,
-            By::Helper => Who::Helper,
-        }
+/// Reads who optimizes.
+pub fn who() -> impl TypedValueParser<Value = Who> {
+    named(Who::ALL.map(Who::name))
+}
+
+/// The largest sets of threads that share optimized code, where there are any.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Upto(Option<Level>);
+
+impl FromStr for Upto {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Upto, String> {
+        if text == OFF { Ok(Upto(None)) } else { text.parse().map(|level| Upto(Some(level))) }
     }
 }
 
-impl Upto {
-    pub fn level(self) -> Option<Level> {
-        Some(match self {
-            Upto::Off => return None,
-            Upto::Warp => Level::Warp,
-            Upto::Cta => Level::Cta,
-            Upto::Sm => Level::Sm,
-            Upto::Tpc => Level::Tpc,
-            Upto::Gpc => Level::Gpc,
-            Upto::Ppu => Level::Ppu,
-        })
-    }
+const OFF: &str = "off";
+
+fn upto() -> impl TypedValueParser<Value = Upto> {
+    named([OFF].into_iter().chain(Level::ALL.map(Level::name)))
 }
 
 #[derive(clap::Args, Clone, Copy, Serialize, Deserialize)]
 pub struct Arguments {
     /// Optimize the code between barriers while it runs, from what its warps are seen to do; the largest sets of threads that
     /// share optimized code. Results stay the same (docs/optimizer.md).
-    #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
+    #[arg(long, value_name = "LEVEL", value_parser = upto(), default_value = OFF)]
     optimize: Upto,
     /// Who optimizes: the host on request, the first warp at a barrier, or a helper warp of each SM.
-    #[arg(long, value_name = "WHO", value_enum, default_value_t)]
-    optimizer: By,
+    #[arg(long, value_name = "WHO", value_parser = who(), default_value = "host")]
+    optimizer: Who,
 }
 
 impl Arguments {
     /// What the machine is asked for.
     pub fn options(&self) -> Option<Options> {
-        self.optimize.level().map(|level| Options { level, who: self.optimizer.who(), copies: false })
+        self.optimize.0.map(|level| Options::new(level, self.optimizer))
     }
 
     /// What cannot be had together.
-    pub fn check(&self, functional: bool, checkpoints: bool, streams: bool) -> Result<(), Problems> {
-        if self.optimize == Upto::Off {
-            return Ok(());
-        }
-        let problem = |why: &str, help: &str| Err(Problem::new(why.to_owned()).help(help.to_owned()).into());
-        if functional {
-            return problem("--optimize needs the timed machine", "leave out --functional");
-        }
-        if checkpoints {
-            return problem(
-                "a launch that is optimized while it runs cannot be saved",
-                "leave out --optimize or --checkpoint",
-            );
-        }
-        if streams {
-            return problem(
-                "launches that run at once are not optimized while they run",
-                "leave out --optimize, or streams and what makes CTAs take turns",
-            );
+    pub fn check(&self, functional: bool) -> Result<(), Problems> {
+        if self.optimize.0.is_some() && functional {
+            let problem = Problem::new("--optimize needs the timed machine");
+            return Err(problem.help("leave out --functional").into());
         }
         Ok(())
     }

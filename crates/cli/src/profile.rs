@@ -104,8 +104,6 @@ pub fn run(arguments: &Arguments) -> Result<(), End> {
         return Ok(());
     }
     let file = LaunchFile::load(&arguments.file)?;
-    let streams = arguments.streams.wants_streams(&file);
-    arguments.optimizing.check(false, arguments.keeping.is_on(), streams)?;
     let config = driver::config::load(&arguments.config)?;
     let session = Session::new(&file, &CompileOptions::from(arguments.compile))?;
     measure(arguments, &file, &session, &config, None)

@@ -28,11 +28,6 @@ impl Keeping {
         Ok(())
     }
 
-    /// Whether any are asked for.
-    pub fn is_on(&self) -> bool {
-        self.checkpoint_every.is_some()
-    }
-
     /// Who writes them, if anybody does.
     pub fn keeper(
         &self,

@@ -71,8 +71,7 @@ pub fn run(arguments: &Arguments) -> Result<(), End> {
         driver::config::set_scheduler(config, name)?;
     }
     arguments.keeping.check(arguments.functional)?;
-    let streams = arguments.streams.wants_streams(&file);
-    arguments.optimizing.check(arguments.functional, arguments.keeping.is_on(), streams)?;
+    arguments.optimizing.check(arguments.functional)?;
     let session = Session::new(&file, &CompileOptions::from(arguments.compile))?;
     execute(arguments, &file, &session, config.as_ref(), None)
 }

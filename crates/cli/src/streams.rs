@@ -85,6 +85,7 @@ impl Options {
                 closely: launching.closely,
                 checkpoints: keeper.map(|k| Checkpoints { every: k.every(), keep: &keep }),
                 resume: launching.checkpoint.map(Checkpoint::machine),
+                optimize: launching.optimize,
                 ..Timing::new(config)
             }),
             ..LaunchOptions::default()
@@ -131,7 +132,7 @@ impl Summary {
             format!("all: {} cycles, simulated in {:.3} s\n", show::thousands(t.cycles), self.seconds);
         for l in &t.launches {
             text += &format!(
-                "  {}{}: cycles {} to {}, first CTA at {}, {} CTAs{}\n",
+                "  {}{}: cycles {} to {}, first CTA at {}, {} CTAs{}{}\n",
                 "  ".repeat(l.depth as usize),
                 l.kernel,
                 show::thousands(l.known),
@@ -143,6 +144,7 @@ impl Summary {
                 } else {
                     String::new()
                 },
+                if l.versions > 0 { format!(", {} versions of code", l.versions) } else { String::new() },
             );
         }
         // What is behind the SMs serves all launches.
@@ -178,7 +180,7 @@ impl Summary {
                 json!({
                     "kernel": l.kernel, "parent": l.parent, "depth": l.depth, "known": l.known, "begun": l.begun,
                     "ended": l.ended, "ctas": l.ctas, "warp_instructions": l.warp_instructions,
-                    "suspended": l.suspended,
+                    "suspended": l.suspended, "versions": l.versions,
                 })
             })
             .collect();

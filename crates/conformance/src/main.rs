@@ -6,6 +6,7 @@ mod timed_commands;
 use clap::{Parser, Subcommand};
 use conformance::{bench, code, compile_bench, generate, kernels, levels, timed_bench, vectors};
 use driver::CompileOptions;
+use driver::machine::optimizing::{self, Options};
 use rayon::prelude::*;
 use serde_json::json;
 use simt::Isa;
@@ -122,10 +123,10 @@ enum Command {
         filter: Option<String>,
         /// The largest sets of threads that share optimized code: warp, cta, sm, tpc, gpc or ppu.
         #[arg(long, default_value = "sm")]
-        level: String,
+        level: optimizing::Level,
         /// Who optimizes: host, early-warp or helper.
         #[arg(long, default_value = "host")]
-        optimizer: String,
+        optimizer: optimizing::Who,
         /// Only the first table: leave out the comparison of levels, optimizers and ways to profile.
         #[arg(long)]
         short: bool,
@@ -258,7 +259,8 @@ fn main() -> ExitCode {
         Command::Scheduling { folder, threads } => timed_commands::write_scheduling(&folder, threads),
         Command::Optimizer { directory, folder, filter, level, optimizer, short, machine } => {
             let dir = directory.unwrap_or_else(conformance::optimizer::own_directory);
-            let choice = conformance::optimizer::Choice { level, optimizer, filter, short };
+            let choice =
+                conformance::optimizer::Choice { options: Options::new(level, optimizer), filter, short };
             timed_commands::write_optimizer(&dir, &folder, &choice, &machine)
         }
         Command::Preemption { folder, machine } => timed_commands::write_preemption(&folder, &machine),

@@ -3,8 +3,8 @@
 use conformance::levels::run_timed;
 use conformance::truth::Truth;
 use conformance::{generate, kernels, optimizer};
-use driver::machine::optimizing::{Level, Optimized, Options, Profiling, Translation, Who};
-use driver::{CompileOptions, Config, Timing};
+use driver::machine::optimizing::{Level, Optimized, Options, Profiling, Source, Translation, Who};
+use driver::{CompileOptions, Config, Sampling, Timing};
 use std::path::Path;
 
 /// Random kernels.
@@ -124,6 +124,43 @@ fn translation_can_wait_and_takes_its_time() {
     assert!(load.1 >= demand.1, "nothing can be optimized before it is translated");
 }
 
+#[test]
+fn versions_start_from_what_the_configuration_says() {
+    let kernel = generate::kernel_in_rounds(5, ROUNDS);
+    let run_from = |source: Source| {
+        let mut config = tiny();
+        (config.optimizer.source, config.optimizer.host_unit, config.optimizer.threshold) = (source, 1, 0);
+        let options = Options { level: Level::Cta, who: Who::Host, copies: true };
+        let (memory, _, optimized) = run(&kernel.text, &config, Some(options), 1);
+        let o = optimized.expect("it was optimized");
+        assert!(o.versions.iter().any(|v| v.executions > 0), "{source:?}");
+        (memory, o.host_cycles, o.requests)
+    };
+    let all = [Source::Bytecode, Source::Block, Source::Mix].map(run_from);
+    assert!(all.iter().all(|a| a.0 == all[0].0), "results are the same");
+    // Every request that is new pays for translating its block again.
+    assert!(all[0].1 > all[1].1, "{} cycles of the host, {} from blocks", all[0].1, all[1].1);
+    assert!(all.iter().all(|a| a.2 > 0));
+}
+
+#[test]
+fn samples_of_versions_are_those_of_the_program() {
+    let kernel = generate::kernel_in_rounds(5, ROUNDS);
+    let (config, mut sampling) = (tiny(), Sampling::default());
+    sampling.settings.period = 16;
+    let optimize = Some(Options { level: Level::Cta, who: Who::Host, copies: true });
+    let timing = Timing { optimize, sampling: Some(&sampling), ..Timing::new(&config) };
+    let (_, stats) = run_timed(&kernel.text, &CompileOptions::default(), Some(timing), 1).expect("it runs");
+    let instructions = stats.report.expect("timed").stalls.len();
+    let sampled = *stats.sampled.expect("sampled");
+    let places: Vec<u32> =
+        driver::trace::record::read_all(sampled.form, &sampled.bytes).map(|r| r.instruction()).collect();
+    assert!(places.iter().any(|&n| n as usize >= instructions), "some are of versions");
+    let samples = driver::profile::samples("cycles".into(), instructions, &[sampled], 0);
+    assert_eq!(samples.records, places.len() as u64, "all have a place in the program");
+    assert_eq!(samples.counts.iter().flatten().map(|&n| u64::from(n)).sum::<u64>(), samples.records);
+}
+
 /// Kernels of more instructions than this are left to `conformance optimizer`.
 const MOST: f64 = 4e5;
 
@@ -133,7 +170,7 @@ fn kernels_give_the_gpus_results() {
     let mut config = Config::preset("h200").expect("the preset");
     config.optimizer = tiny().optimizer;
     let mut turns = all().collect::<Vec<_>>().into_iter().cycle();
-    let mut failures = Vec::new();
+    let (mut failures, mut entered) = (Vec::new(), 0u32);
     for set in ["optimizer", "main", "sweep", "features"] {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(set);
         let (mut list, expected) = kernels::load(&dir).expect("the kernels");
@@ -143,11 +180,16 @@ fn kernels_give_the_gpus_results() {
                 std::fs::read_to_string(dir.join(format!("ptx/{}.ptx", kernel.name))).expect("its PTX");
             let times = if text.contains("bar.sync") || text.contains("barrier.sync") { 4 } else { 1 };
             for options in turns.by_ref().take(times) {
-                if let Err(e) = optimizer::cycles(kernel, &expected, &config, Some(options), 0) {
-                    failures.push(format!("{} with {options:?}: {e}", kernel.name));
+                match optimizer::cycles(kernel, &expected, &config, Some(options), 0) {
+                    Ok((_, done)) => {
+                        let mut versions = done.iter().flat_map(|o| &o.versions);
+                        entered += u32::from(versions.any(|v| v.executions > 0));
+                    }
+                    Err(e) => failures.push(format!("{} with {options:?}: {e}", kernel.name)),
                 }
             }
         }
     }
     assert!(failures.is_empty(), "{}:\n{}", failures.len(), failures.join("\n"));
+    assert!(entered >= 8, "of {entered} kernels only were versions executed");
 }

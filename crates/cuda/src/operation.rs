@@ -104,8 +104,12 @@ impl Kernel {
         let print = |text: &[u8]| gpu.print(text);
         let workspace = if self.is_cooperative { workspace(driver, context)? } else { 0 };
         let detail = driver.profiles.is_some();
-        let timing =
-            driver.timed.holds(&self.function.name).then(|| Timing { detail, ..Timing::new(&driver.config) });
+        let optimize = driver.optimize;
+        let timing = driver.timed.holds(&self.function.name).then(|| Timing {
+            detail,
+            optimize,
+            ..Timing::new(&driver.config)
+        });
         let is_timed = timing.is_some();
         let options = LaunchOptions {
             threads: driver.threads,

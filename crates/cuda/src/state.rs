@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `WARPLOOM_CONFIG` | configuration of the devices, by name or file; `h200` where it is not set |
 //! | `WARPLOOM_TIMED` | `1`: launches run on the timed machine; any other text: those whose kernel's name holds it |
+//! | `WARPLOOM_OPTIMIZE` | `off`, or a level and behind a comma who optimizes: code of timed launches is optimized while it runs |
 //! | `WARPLOOM_PROFILE` | a folder: every timed launch leaves its profile there |
 //! | `WARPLOOM_DEVICES` | devices that clients see, 1 to 16; 1 where it is not set |
 //! | `WARPLOOM_THREADS` | host threads that a launch may use; all where it is not set |
@@ -19,6 +20,7 @@ use crate::memory::Allocations;
 use crate::program::{Function, Kernel, Library, Linker, Program};
 use crate::queue::Queue;
 use crate::stream::{Event, Stream};
+use driver::machine::optimizing::Options;
 use driver::{Config, Device};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -88,6 +90,8 @@ impl Gpu {
 pub struct Driver {
     pub config: Config,
     pub timed: Timed,
+    /// How code of timed launches is optimized while it runs.
+    pub optimize: Option<Options>,
     /// Where profiles of timed launches go.
     pub profiles: Option<std::path::PathBuf>,
     /// Host threads of a launch.
@@ -148,6 +152,8 @@ fn start() -> Result<Driver, Code> {
         Some("1") => Timed::All,
         Some(part) => Timed::Named(part.into()),
     };
+    let optimize = variable("WARPLOOM_OPTIMIZE").map_or(Ok(None), |text| Options::read(&text));
+    let optimize = optimize.map_err(|e| refuse(format!("WARPLOOM_OPTIMIZE: {e}")))?;
     let bytes = config.memory_bytes.saturating_mul(devices as u64);
     let first = Device::with_memory(bytes).map_err(|e| refuse(e.to_string()))?;
     let mut machines: Vec<Device> = (1..devices).map(|_| first.beside()).collect();
@@ -166,6 +172,7 @@ fn start() -> Result<Driver, Code> {
     Ok(Driver {
         config,
         timed,
+        optimize,
         profiles: variable("WARPLOOM_PROFILE").map(Into::into),
         threads,
         gpus: gpus.collect(),

@@ -35,7 +35,9 @@ impl Sources {
 /// The samples of one or more runs of a launch, counted by instruction.
 pub fn samples(mode: String, instructions: usize, runs: &[Sampled], extra_cycles: i64) -> Samples {
     let form = runs.first().map_or_else(Default::default, |r| r.form);
-    let records = runs.iter().flat_map(|r| trace::record::read_all(r.form, &r.bytes));
+    let records = runs
+        .iter()
+        .flat_map(|r| trace::record::read_all(r.form, &r.bytes).map(move |record| r.of_program(record)));
     let (counts, strangers) = correlate::count(records, instructions);
     Samples {
         mode,

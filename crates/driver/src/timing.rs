@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use trace::record::Form;
+use trace::record::{Form, Record};
 
 /// What trace cells collect of a launch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -41,7 +41,26 @@ pub struct Sampled {
     pub bytes: Vec<u8>,
     pub records: u64,
     pub lost: u64,
+    /// Where versions of code that was optimized while it ran begin, and the places of the program that their instructions come
+    /// from; in the order of their places.
+    pub versions: Vec<(u32, Vec<u32>)>,
 }
+
+impl Sampled {
+    /// A record with the place of the program that its instruction comes from.
+    pub fn of_program(&self, record: Record) -> Record {
+        let place = record.instruction();
+        let n = self.versions.partition_point(|v| v.0 <= place);
+        let version = n.checked_sub(1).map(|n| &self.versions[n]);
+        match version.and_then(|(first, origin)| origin.get((place - first) as usize)) {
+            Some(&origin) => Record { pc: origin * INSTRUCTION_BYTES, ..record },
+            None => record,
+        }
+    }
+}
+
+/// Bytes of an instruction.
+const INSTRUCTION_BYTES: u32 = 16;
 
 /// How to time a launch.
 #[derive(Clone, Copy)]
@@ -64,7 +83,7 @@ pub struct Timing<'a> {
     pub checkpoints: Option<Checkpoints<'a>>,
     /// Goes on with the launch from a state that was handed over; memory is as it was then, and so are the other options.
     pub resume: Option<&'a [u8]>,
-    /// Optimizes the code while it runs; results stay the same. Launches that start child tasks run as they are.
+    /// Optimizes the code while it runs; results stay the same.
     pub optimize: Option<optimizing::Options>,
 }
 
@@ -180,7 +199,7 @@ fn collect(ppu: &mut Ppu, device: &Device, sampling: &Sampling) -> Result<Sample
     let mut bytes = vec![0; (records * form.bytes() as u64).min(sampling.buffer_bytes) as usize];
     device.memory().read(buffer, &mut bytes)?;
     device.memory().free(buffer)?;
-    Ok(Sampled { form, bytes, records, lost })
+    Ok(Sampled { form, bytes, records, lost, versions: Vec::new() })
 }
 
 impl Module {
@@ -230,10 +249,15 @@ impl Module {
         }
         let outcome = ppu.launch(&launch, device.memory(), &run);
         let sampled = timing.sampling.map(|sampling| collect(&mut ppu, device, sampling)).transpose();
-        let sampled = sampled.map_err(no_room)?.map(Box::new);
+        let mut sampled = sampled.map_err(no_room)?.map(Box::new);
         match outcome {
             Ok(timed) => {
                 machine.ppu = Some(ppu);
+                if let (Some(sampled), Some(optimized)) = (&mut sampled, &timed.optimized) {
+                    let of = |v: &optimizing::VersionReport| (v.first, v.origin.clone());
+                    sampled.versions = optimized.versions.iter().map(of).collect();
+                    sampled.versions.sort_by_key(|v| v.0);
+                }
                 let shape = Shape {
                     ctas: launch.ctas(),
                     threads: launch.threads(),

@@ -1,7 +1,8 @@
 //! Checkpoints of a run: whenever it is killed, going on from the last one ends as the run that nobody disturbed.
 
 use driver::checkpoint::Done;
-use driver::checkpoint::storage::{Files, Storage, Target};
+use driver::checkpoint::storage::{Storage, Target};
+use driver::machine::optimizing::{Level, Options, Profiling, Who};
 use driver::machine::ppu::{Checkpoints, Moment};
 use driver::machine::sm::trace_cell::{Drain, Event, Settings};
 use driver::streams::{Mode, Timeline};
@@ -103,6 +104,7 @@ impl Drop for Folder {
 }
 
 /// Files that stop working at a call, in the middle of it where it is a write: for the files, that is the program's end.
+/// Nothing waits for the disk, since the host goes on.
 #[derive(Clone)]
 struct Mortal {
     calls: Arc<AtomicU64>,
@@ -125,6 +127,9 @@ impl Mortal {
     }
 }
 
+/// Cycles between two moments at which a run can be killed.
+const MOMENTS: u64 = 100;
+
 const KILLED: &str = "killed";
 
 impl Write for MortalFile {
@@ -143,7 +148,7 @@ impl Write for MortalFile {
 
 impl Target for MortalFile {
     fn sync(&mut self) -> io::Result<()> {
-        self.0.call(|| self.1.sync())
+        self.0.call(|| Ok(()))
     }
 }
 
@@ -157,8 +162,8 @@ impl Storage for Mortal {
         self.call(|| std::fs::rename(from, to))
     }
 
-    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
-        self.call(|| Files.sync_folder(folder))
+    fn sync_folder(&self, _: &Path) -> io::Result<()> {
+        self.call(|| Ok(()))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
@@ -176,12 +181,22 @@ struct Way {
     every: u64,
     /// How launches make room for each other, where they run at once.
     at_once: Option<Preempting>,
+    optimize: Option<Options>,
 }
 
 impl Way {
     fn new(config: &str) -> Way {
         let config = driver::config::load(config).expect("a configuration");
-        Way { config, detail: false, sampling: None, progress: None, threads: 1, every: 2000, at_once: None }
+        Way {
+            config,
+            detail: false,
+            sampling: None,
+            progress: None,
+            threads: 1,
+            every: 2000,
+            at_once: None,
+            optimize: None,
+        }
     }
 
     /// The launch file, and its program.
@@ -197,6 +212,7 @@ impl Way {
             detail: self.detail,
             sampling: self.sampling.as_ref(),
             progress: self.progress,
+            optimize: self.optimize,
             ..Timing::new(&self.config)
         }
     }
@@ -261,7 +277,7 @@ fn run(folder: &Path, way: &Way, death: Death) -> (Option<Outcome>, u64) {
     let storage = Mortal::new(calls);
     let keeper = Keeper::new(&storage, &path, way.every, &session, &way.timing(), b"command");
     let Ok(keeper) = keeper else { return (None, storage.calls.load(Ordering::Relaxed)) };
-    // The run can be killed at every exchange point, not only at those with checkpoints.
+    // The run can be killed between checkpoints too.
     let last = AtomicU64::new(old.as_ref().map_or(0, Checkpoint::cycle));
     let first = done.finished.len();
     let mut timeline = None;
@@ -283,7 +299,7 @@ fn run(folder: &Path, way: &Way, death: Death) -> (Option<Outcome>, u64) {
         let timing = Timing {
             checkpoints: match death {
                 Death::Unwatched => None,
-                _ => Some(Checkpoints { every: 1, keep: &keep }),
+                _ => Some(Checkpoints { every: MOMENTS, keep: &keep }),
             },
             resume: old.as_ref().filter(|_| number == first).map(Checkpoint::machine),
             ..way.timing()
@@ -317,7 +333,11 @@ fn run(folder: &Path, way: &Way, death: Death) -> (Option<Outcome>, u64) {
         done.printed.extend(printed.into_inner().expect("text"));
     }
     let outputs = loaded.outputs().map(|(n, ..)| session.contents(n).expect("an output").1).collect();
-    let launches = done.finished.into_iter().map(|(stats, _)| stats).collect();
+    let mut launches: Vec<LaunchStats> = done.finished.into_iter().map(|(stats, _)| stats).collect();
+    // Of launches that have ended, checkpoints do not have what explains their versions.
+    for o in launches.iter_mut().filter_map(|l| l.optimized.as_mut()) {
+        (o.code, o.made) = (None, Vec::new());
+    }
     let printed = String::from_utf8(done.printed).expect("text");
     (Some(Outcome { launches, timeline, printed, outputs }), storage.calls.load(Ordering::Relaxed))
 }
@@ -415,11 +435,53 @@ fn launches_that_run_at_once_are_killed_and_go_on() {
     ];
     let mut reasons = std::collections::BTreeSet::new();
     for (n, (name, config, preempting)) in ways.into_iter().enumerate() {
-        let way = Way { at_once: Some(preempting), threads: 1 + n % 2, every: 5000, ..Way::new(config) };
+        let way = Way {
+            at_once: Some(preempting),
+            threads: 1 + usize::from(n == 0),
+            every: 5000,
+            ..Way::new(config)
+        };
         let outcome = survives(name, &way, n as u64 + 11, 4);
         let timeline = outcome.timeline.expect("timed");
         assert!(timeline.launches.len() > 4, "{name}: child tasks");
         reasons.extend(timeline.moves.iter().map(|m| m.reason));
     }
     assert_eq!(reasons.len(), 4, "CTAs make room for every reason: {reasons:?}");
+}
+
+#[test]
+fn runs_that_are_optimized_are_killed_and_go_on() {
+    let ways = [
+        ("by the host", Level::Sm, Who::Host, Profiling::Counters, None),
+        ("by a helper", Level::Warp, Who::Helper, Profiling::Counters, None),
+        ("by early warps", Level::Ppu, Who::EarlyWarp, Profiling::Counters, None),
+        ("with instructions", Level::Ppu, Who::Host, Profiling::Instructions, None),
+        ("at once", Level::Ppu, Who::Host, Profiling::Counters, Some(Preempting::default())),
+        (
+            "in optimized slices",
+            Level::Cta,
+            Who::Helper,
+            Profiling::Counters,
+            Some(Preempting { time_slice: Some(4000), ..Preempting::default() }),
+        ),
+    ];
+    for (n, (name, level, who, profiling, at_once)) in ways.into_iter().enumerate() {
+        let optimize = Some(Options { copies: true, ..Options::new(level, who) });
+        let every = if at_once.is_some() { 5000 } else { 2000 };
+        let mut way = Way {
+            optimize,
+            at_once,
+            every,
+            threads: 1 + usize::from(n == 4),
+            detail: n == 1,
+            ..Way::new("tiny")
+        };
+        let o = &mut way.config.optimizer;
+        (o.host_latency, o.host_unit, o.warp_unit, o.warp_interval) = (100, 0, 1, 1);
+        (o.translation_work, o.executions, o.profiling) = (0, 1, profiling);
+        let outcome = survives(name, &way, n as u64 + 21, 4);
+        let versions = outcome.launches.iter().filter_map(|l| l.optimized.as_ref()).flat_map(|o| &o.versions);
+        let entered: u64 = versions.map(|v| v.executions).sum();
+        assert!(entered > 0 || who == Who::EarlyWarp, "{name}: no version was executed");
+    }
 }

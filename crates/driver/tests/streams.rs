@@ -1,10 +1,11 @@
 //! Streams, events, suspended CTAs, child tasks and queues: with time and without, results are the same.
 
+use driver::machine::optimizing::{Level, Options, Who};
 use driver::machine::ppu::{Checkpoints, Moment};
 use driver::streams::{Insertion, Mode, Synchronized};
 use driver::{
-    CompileOptions, Config, Device, Dim, LaunchError, LaunchOptions, Module, Preempting, Source, Streams,
-    Timing, compile,
+    CompileOptions, Config, Device, Dim, LaunchError, LaunchOptions, LaunchStats, Module, Preempting, Source,
+    Streams, Timing, compile,
 };
 
 use simt::memory::{Bounds, Outline};
@@ -21,8 +22,12 @@ struct Bench {
 
 impl Bench {
     fn new() -> Bench {
+        Bench::with(PTX.to_vec())
+    }
+
+    fn with(ptx: Vec<u8>) -> Bench {
         let device = Device::new().expect("a device");
-        let image = compile(&Source::new("tasks.ptx", PTX.to_vec()), &CompileOptions::default());
+        let image = compile(&Source::new("tasks.ptx", ptx), &CompileOptions::default());
         let module = Module::load(&device, image.unwrap_or_else(|e| panic!("{e}"))).expect("loads");
         Bench { device, module, adopted: None }
     }
@@ -288,10 +293,20 @@ type Kept = (Outline, Vec<Vec<u8>>, Vec<u8>);
 /// Runs something whose launches are checkpointed, and goes on from every one of them on another device: what it gave must be
 /// the same.
 fn goes_on_the_same<T: PartialEq + std::fmt::Debug>(every: u64, run: impl Fn(&Bench, Timing<'_>) -> T) {
-    let config = config("tiny");
-    let undisturbed = run(&Bench::new(), Timing::new(&config));
+    goes_on_the_same_with(&config("tiny"), None, every, run);
+}
+
+/// The same, optimized while it runs; what the run gave that nobody disturbed.
+fn goes_on_the_same_with<T: PartialEq + std::fmt::Debug>(
+    config: &Config,
+    optimize: Option<Options>,
+    every: u64,
+    run: impl Fn(&Bench, Timing<'_>) -> T,
+) -> T {
+    let plain = Timing { optimize, ..Timing::new(config) };
+    let undisturbed = run(&Bench::with(in_rounds()), plain);
     let kept: Mutex<Vec<Kept>> = Mutex::default();
-    let bench = Bench::new();
+    let bench = Bench::with(in_rounds());
     let keep = |moment: &Moment<'_>| {
         let outline = bench.device.memory().outline_but(moment.zeros());
         let read = |b: &Bounds| {
@@ -302,14 +317,151 @@ fn goes_on_the_same<T: PartialEq + std::fmt::Debug>(every: u64, run: impl Fn(&Be
         kept.lock().expect("a list").push((outline, bytes, moment.bytes()?));
         Ok(())
     };
-    let timing = Timing { checkpoints: Some(Checkpoints { every, keep: &keep }), ..Timing::new(&config) };
+    let timing = Timing { checkpoints: Some(Checkpoints { every, keep: &keep }), ..plain };
     assert_eq!(run(&bench, timing), undisturbed, "checkpoints change nothing");
     let kept = kept.into_inner().expect("a list");
     assert!(kept.len() > 4, "only {} checkpoints", kept.len());
     for (outline, bytes, machine) in &kept {
-        let bench = Bench { adopted: Some((outline.clone(), bytes.clone())), ..Bench::new() };
-        let timing = Timing { resume: Some(machine), ..Timing::new(&config) };
+        let bench = Bench { adopted: Some((outline.clone(), bytes.clone())), ..Bench::with(in_rounds()) };
+        let timing = Timing { resume: Some(machine), ..plain };
         assert_eq!(run(&bench, timing), undisturbed);
+    }
+    undisturbed
+}
+
+/// The program with loops with barriers in the child task and in the task of a queue.
+fn in_rounds() -> Vec<u8> {
+    let rounds = |name: &str, seed: &str| {
+        format!(
+            "\t{{ .reg .u32 %a, %n, %x; .reg .pred %q; .shared .align 4 .b8 turn_{name}[4];\n\
+             \tmov.u32 %a, 0;\n\tand.b32 %n, {seed}, 15;\n\tadd.u32 %n, %n, 24;\nagain_{name}:\n\
+             \tst.shared.u32 [turn_{name}], %a;\n\tbar.sync 0;\n\tld.shared.u32 %x, [turn_{name}];\n\tbar.sync 0;\n\
+             \tadd.u32 %a, %x, 1;\n\tsetp.lt.u32 %q, %a, %n;\n\t@%q bra again_{name}; }}\n"
+        )
+    };
+    let text = String::from_utf8(PTX.to_vec()).expect("text");
+    let (child, queue) =
+        ("\tmov.u32 \t%r3, %ctaid.x;\n\tadd.s32 \t%r4, %r3, %r1;\n", "$L__BB15_6:\n\tret;\n");
+    assert!(text.matches(child).count() == 1 && text.matches(queue).count() == 1);
+    let text = text.replace(child, &format!("{}{child}", rounds("child", "%r1")));
+    text.replace(queue, &queue.replace("\tret", &format!("{}\tret", rounds("halve", "%r1")))).into_bytes()
+}
+
+/// A small machine that optimizes soon.
+fn optimizing() -> Config {
+    let mut config = config("tiny");
+    let o = &mut config.optimizer;
+    (o.host_latency, o.host_unit, o.warp_unit, o.warp_interval) = (100, 0, 1, 1);
+    (o.translation_work, o.executions, o.threshold) = (0, 1, 100);
+    config
+}
+
+/// Blocks that nothing can be gained for are replaced too.
+fn all_options() -> impl Iterator<Item = Options> {
+    Level::ALL
+        .into_iter()
+        .flat_map(|level| Who::ALL.map(|who| Options { copies: true, ..Options::new(level, who) }))
+}
+
+/// Executions of versions by sets of threads.
+fn entered(stats: &LaunchStats) -> u64 {
+    stats.optimized.iter().flat_map(|o| &o.versions).map(|v| v.executions).sum()
+}
+
+#[test]
+fn launches_that_run_at_once_are_optimized_and_compute_the_same() {
+    let config = optimizing();
+    let run = |optimize: Option<Options>, threads: usize, preempting: &Preempting| {
+        let bench = Bench::new();
+        let (out, input) = (bench.buffer(4096), bench.buffer(2048));
+        for k in 0..2048u32 {
+            bench.device.write(input + u64::from(4 * k), &(k * 77).to_le_bytes()).expect("written");
+        }
+        let mut streams = Streams::new(&bench.device);
+        let (a, b) = (streams.stream(0), streams.stream(0));
+        let n = 6u32.to_le_bytes();
+        for (k, stream) in [(0, a), (1, b), (2, a)] {
+            let args: [&[u8]; 3] = [&(out + k * 4096).to_le_bytes(), &input.to_le_bytes(), &n];
+            streams.launch(stream, &bench.module, "tree", dim(4, 256), &args).expect("can run");
+        }
+        let timing = Timing { optimize, ..Timing::new(&config) };
+        let options = LaunchOptions { threads, timing: Some(timing), ..LaunchOptions::default() };
+        let done = streams.synchronize(&options, preempting).unwrap_or_else(|e| panic!("{e}"));
+        (bench.words(out, 3072), done)
+    };
+    let (expected, plain) = run(None, 1, &Preempting::default());
+    assert!(plain.launches.iter().all(|l| l.optimized.is_none()));
+    for options in all_options() {
+        let (found, done) = run(Some(options), 1, &Preempting::default());
+        assert_eq!(found, expected, "{options:?}");
+        let times: Vec<u64> = done.launches.iter().map(entered).collect();
+        assert!(times.iter().all(|&n| n > 0) || options.who == Who::EarlyWarp, "{options:?}: {times:?}");
+        // The end of a kernel is a barrier of the whole machine: only there the next launch of it takes over what was made.
+        let third = done.launches[2].optimized.as_ref().expect("optimized");
+        let taken_over = third.versions.iter().filter(|v| v.at == 0).count();
+        assert_eq!(taken_over > 0, options.level == Level::Ppu && times[0] > 0, "{options:?}");
+        // CTAs that leave in the middle of a version come back to it.
+        let stops = Preempting { stops: vec![2500, 5000], ..Preempting::default() };
+        let (stopped, done) = run(Some(options), 2, &stops);
+        assert_eq!(stopped, expected, "{options:?}, stopped");
+        let timeline = done.timeline.expect("timed");
+        assert!(timeline.moves.iter().any(|m| m.is_restored), "{options:?}");
+    }
+}
+
+#[test]
+fn launches_that_run_at_once_have_versions_of_their_own() {
+    let config = optimizing();
+    let bench = Bench::new();
+    let (out, input) = (bench.buffer(4096), bench.buffer(2048));
+    let mut streams = Streams::new(&bench.device);
+    let n = 6u32.to_le_bytes();
+    for k in 0..2 {
+        let stream = streams.stream(0);
+        let args: [&[u8]; 3] = [&(out + k * 4096).to_le_bytes(), &input.to_le_bytes(), &n];
+        streams.launch(stream, &bench.module, "tree", dim(2, 256), &args).expect("can run");
+    }
+    let optimize = Some(Options { copies: true, ..Options::new(Level::Ppu, Who::Host) });
+    let timing = Timing { optimize, ..Timing::new(&config) };
+    let options = LaunchOptions { threads: 1, timing: Some(timing), ..LaunchOptions::default() };
+    let done = streams.synchronize(&options, &Preempting::default()).unwrap_or_else(|e| panic!("{e}"));
+    let places = |n: usize| {
+        let versions = &done.launches[n].optimized.as_ref().expect("optimized").versions;
+        versions.iter().map(|v| v.first..v.first + v.instructions).collect::<Vec<_>>()
+    };
+    let (a, b) = (places(0), places(1));
+    assert!(!a.is_empty() && !b.is_empty());
+    // Both have their own, and no two are at one place of the program's room.
+    for x in &a {
+        assert!(b.iter().all(|y| x.end <= y.start || y.end <= x.start), "{a:?} {b:?}");
+    }
+}
+
+#[test]
+fn child_tasks_are_optimized_and_go_on_from_checkpoints() {
+    let config = optimizing();
+    for (level, who) in [(Level::Cta, Who::Host), (Level::Warp, Who::Helper), (Level::Ppu, Who::Host)] {
+        let optimize = Some(Options { copies: true, ..Options::new(level, who) });
+        let run = |bench: &Bench, timing: Timing<'_>| {
+            let out = bench.buffer(64);
+            bench.adopt();
+            let options = LaunchOptions { threads: 2, timing: Some(timing), ..LaunchOptions::default() };
+            let mut done = single("parent", 64, &[&out.to_le_bytes()], bench, &options)
+                .unwrap_or_else(|e| panic!("{e}"));
+            done.launches.iter_mut().for_each(without_code);
+            (bench.words(out, 33), done.timeline, done.launches)
+        };
+        let (found, timeline, _) = goes_on_the_same_with(&config, optimize, 700, run);
+        assert_eq!(found, [vec![10 + 11 + 12 + 100 + 1000; 32], vec![0]].concat());
+        let children = timeline.expect("timed").launches;
+        assert!(children.iter().any(|l| l.parent.is_some() && l.versions > 0), "{level} {who}");
+    }
+}
+
+/// What a checkpoint does not have of launches that have ended.
+fn without_code(stats: &mut LaunchStats) {
+    if let Some(o) = &mut stats.optimized {
+        (o.code, o.made) = (None, Vec::new());
     }
 }
 
@@ -327,7 +479,7 @@ fn kernels_with_child_tasks_go_on_from_checkpoints() {
 
 #[test]
 fn queue_tasks_go_on_from_checkpoints() {
-    goes_on_the_same(1500, |bench, timing| {
+    let run = |bench: &Bench, timing: Timing<'_>| {
         let sum = bench.buffer(1);
         let mut streams = Streams::new(&bench.device);
         let (stream, other) = (streams.stream(0), streams.stream(2));
@@ -343,9 +495,14 @@ fn queue_tasks_go_on_from_checkpoints() {
         let ticket = streams.read(other, sum, 4);
         let options = LaunchOptions { threads: 2, timing: Some(timing), ..LaunchOptions::default() };
         let preempting = Preempting { stops: vec![7000], ..Preempting::default() };
-        let done = streams.synchronize(&options, &preempting).unwrap_or_else(|e| panic!("{e}"));
+        let mut done = streams.synchronize(&options, &preempting).unwrap_or_else(|e| panic!("{e}"));
+        done.launches.iter_mut().for_each(without_code);
         (bench.words(sum, 1), done.read[ticket.0].clone(), done.timeline, done.launches)
-    });
+    };
+    goes_on_the_same_with(&config("tiny"), None, 1500, run);
+    let options = Options { copies: true, ..Options::new(Level::Sm, Who::Host) };
+    let (_, _, _, launches) = goes_on_the_same_with(&optimizing(), Some(options), 1500, run);
+    assert!(entered(&launches[0]) > 0, "the task of the queue was optimized");
 }
 
 #[test]

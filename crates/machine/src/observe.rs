@@ -89,10 +89,11 @@ pub fn detail(
 
 /// The same for each of several launches: its instructions and warps. Timelines are those of all.
 pub fn details(watchers: Vec<Watcher>, launches: &[(&Context<'_>, &[StallCycles])]) -> Vec<Detail> {
-    let end = |c: &Context<'_>| c.rows as usize + c.code.len();
-    let all = gather(watchers, launches.iter().map(|(c, _)| end(c)).max().unwrap_or(0));
-    let of = |(context, stalls): &(&Context<'_>, &[StallCycles])| {
-        let rows = context.rows..end(context) as u32;
+    let end = |(c, stalls): &(&Context<'_>, &[StallCycles])| c.rows as usize + stalls.len();
+    let all = gather(watchers, launches.iter().map(end).max().unwrap_or(0));
+    let of = |own: &(&Context<'_>, &[StallCycles])| {
+        let (context, stalls) = *own;
+        let rows = context.rows..end(own) as u32;
         let causes = all.causes.iter().filter(|c| rows.contains(&c.pc) && rows.contains(&c.cause));
         let causes = causes.map(|c| Cause { pc: c.pc - rows.start, cause: c.cause - rows.start, ..*c });
         let spans = all.spans.iter().filter(|s| rows.contains(&s.pc));
@@ -138,6 +139,17 @@ fn add_waits(detail: &mut Detail, context: &Context<'_>, stalls: &[StallCycles])
         }
     }
     detail.causes.sort_by_key(|c| (c.pc, std::cmp::Reverse(c.cycles), c.reason, c.link, c.cause));
+}
+
+/// The same for cycles by reason.
+pub fn fold_stalls(stalls: &mut Vec<StallCycles>, own: usize, origin: impl Fn(u32) -> u32) {
+    for pc in own..stalls.len() {
+        let row = std::mem::take(&mut stalls[pc]);
+        if let Some(sum) = stalls.get_mut(origin(pc as u32) as usize) {
+            sum.iter_mut().zip(row).for_each(|(sum, n)| *sum += n);
+        }
+    }
+    stalls.truncate(own);
 }
 
 /// What was seen of code that was made while the launch ran becomes that of the instructions that it comes from.

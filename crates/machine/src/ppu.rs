@@ -12,7 +12,7 @@ use crate::distribution::Occupancy;
 use crate::front::Front;
 use crate::memory;
 use crate::observe::{self, Traffic};
-use crate::optimizing::{self, Kept as KeptVersions, Optimized, Service};
+use crate::optimizing::{self, Kept as KeptVersions, Optimized, Services, most_instructions};
 use crate::ports::{CtaEnd, CtaStart, Request, Response};
 use crate::progress::Progress;
 use crate::sm::code::Code;
@@ -41,7 +41,7 @@ pub(crate) const CONSTANT_BASE: u64 = 1 << 53;
 pub(crate) const LOCAL_BASE: u64 = 1 << 54;
 
 /// Bytes of an instruction in memory.
-const INSTRUCTION_BYTES: u64 = 16;
+pub(crate) const INSTRUCTION_BYTES: u64 = 16;
 
 /// Cycles that an SM runs on by itself when nothing concerns others: longer turns keep the host's caches warm.
 const AHEAD: u64 = 1 << 14;
@@ -221,14 +221,9 @@ impl Ppu {
         memory: &Memory,
         options: &RunOptions<'_>,
     ) -> Result<Timed, Stopped> {
-        if options.optimize.is_some() && (options.checkpoints.is_some() || options.resume.is_some()) {
-            return Err(Stopped::Checkpoint(
-                "a launch that is optimized while it runs cannot be saved".into(),
-            ));
-        }
         let function = launch.kernel().function();
         let image = launch.program().image();
-        let resumed = options.resume.map(|bytes| self.resume(bytes)).transpose()?;
+        let mut resumed = options.resume.map(|bytes| self.resume(bytes)).transpose()?;
         if resumed.as_ref().is_some_and(|begun| begun.tasks.is_some()) {
             return Err(checkpoint::damaged("launches that run at once"));
         }
@@ -240,27 +235,26 @@ impl Ppu {
         if resumed.is_some() && self.programs.len() != known {
             return Err(checkpoint::damaged("another program"));
         }
-        let key = (code_base, function.start);
-        let service = options.optimize.and_then(|o| {
-            let (start, kept) =
-                (self.now.later(self.next_submit), self.versions.iter().find(|k| k.key == key));
-            Service::new(&self.config, o, launch, start, kept).map(Box::new)
-        });
-        let code = match &service {
-            None => Code::new(image, function.registers, &self.config.sm),
-            Some(service) => service.code(&self.config),
-        };
-        let contexts = Arc::new(vec![Context {
-            launch: service.as_ref().map_or(launch, |s| s.launch()).clone(),
+        let code = Code::new(image, function.registers, &self.config.sm);
+        let mut contexts = vec![Context {
+            launch: launch.clone(),
             memory,
-            image: service.as_ref().map_or_else(|| image.clone(), |s| s.image()),
+            image: image.clone(),
             code: code.placed(code_base, 0),
             grid_id: self.launches,
             local_base: LOCAL_BASE,
             local_stride: u64::from(launch.local_bytes()).next_multiple_of(128) * 32,
             group: 0,
             rows: 0,
-        }]);
+        }];
+        let start = self.now.later(self.next_submit);
+        let mut services = self.services(options, resumed.as_mut(), &mut contexts)?;
+        if let Some(services) = services.as_mut().filter(|_| resumed.is_none())
+            && let Some(context) = services.begin(&contexts[0], (0, 0), start, false, &self.config)
+        {
+            contexts[0] = context;
+        }
+        let contexts = Arc::new(contexts);
         let task = task_of(launch, 0, 0, 0);
         let occupancy = Occupancy::new(&self.config.sm, &task, 0);
         let split = preferred_split(&self.config, &task);
@@ -268,18 +262,18 @@ impl Ppu {
         let settings = self.trace_registers.settings();
         let program = Arc::new(Program::new(image, self.config.sm.scheduler.grants.accesses));
         let mut begin = Begin::new([&contexts[0].code].into_iter(), CONSTANT_BASE, shared_split);
-        if let Some(service) = &service {
+        if services.is_some() {
             // What versions will have is not known yet.
-            (begin.classes, begin.instructions) = (u32::MAX, service.most_instructions());
+            begin.classes = u32::MAX;
+            begin.instructions = most_instructions(image.code.len(), self.config.optimizer.code_bytes);
         }
         let mut submitted = Ok(());
-        let (parts, begun) = match resumed {
+        let (mut parts, begun) = match resumed {
             Some(mut resumed) => {
                 self.sms.iter_mut().for_each(|sm| sm.set_program(&program));
-                (resumed.parts(self.sms.drain(..), &contexts)?, resumed)
+                (resumed.parts(self.sms.drain(..), &contexts, services.as_ref())?, resumed)
             }
             None => {
-                let start = self.now.later(self.next_submit);
                 self.next_submit = start + u64::from(self.config.host.submit_interval);
                 self.memory.reset_counters();
                 // The driver has just written both: the code is in the second-level cache, and the launch carries its
@@ -290,14 +284,13 @@ impl Ppu {
                 self.memory.preload_constants(CONSTANT_BASE, bank);
                 let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.sms.len());
                 // Files that differ from new ones in what nobody reads would show in what is saved.
-                let is_saved = options.checkpoints.is_some() || service.is_some();
+                let is_saved = options.checkpoints.is_some() || services.is_some();
                 let mut left = std::mem::take(&mut self.files).into_iter().filter(|_| !is_saved);
                 for mut sm in self.sms.drain(..) {
                     sm.record_choices(options.record_choices);
                     sm.watch_progress(options.progress, start);
                     sm.set_program(&program);
                     sm.begin_launch(&begin);
-                    sm.replacing = service.as_ref().map(|s| s.replacing(sm.id.0.into()));
                     let instructions = begin.instructions;
                     let watching = (&contexts[0], instructions);
                     sm.watch(observe::watcher(&sm, watching, start, settings.as_ref(), options));
@@ -317,6 +310,9 @@ impl Ppu {
                 (parts, begun)
             }
         };
+        if let Some(services) = services.as_ref().filter(|_| options.resume.is_none()) {
+            services.join(0, &mut parts);
+        }
         let start = begun.reached.start;
         let kept = self.kept();
         let reached = begun.reached;
@@ -324,7 +320,7 @@ impl Ppu {
         let checkpointed = &mut self.checkpointed;
         let mut run =
             Run::new(&self.config, system, front, memory, options, parts, begun, kept, checkpointed, None);
-        run.service = service.map(|s| (s, code_base));
+        run.services = services;
         let outcome = match submitted {
             Ok(()) => Workers::with(options.threads.max(1), |workers| run.finish(workers, reached)),
             Err(full) => Err(Stopped::Refused(full.to_string())),
@@ -344,10 +340,14 @@ impl Ppu {
             run.printed.values().for_each(|text| print(text));
         }
         let traffic = run.traffic.take();
-        let service = run.service.take().map(|s| s.0);
+        let mut services = run.services.take();
+        if let Some(services) = &mut services {
+            services.end(0, true, &mut run.parts);
+        }
+        // With all code that was made.
+        let contexts = run.parts.first().map_or(contexts, |p| p.work.contexts.clone());
         let mut watchers = Vec::new();
-        let mut replaced = Vec::new();
-        let keeps_files = service.is_none() && options.checkpoints.is_none() && options.resume.is_none();
+        let keeps_files = services.is_none() && options.checkpoints.is_none() && options.resume.is_none();
         for mut part in run.parts {
             if options.record_choices {
                 timed.choices.push(part.sm.take_choices());
@@ -357,7 +357,6 @@ impl Ppu {
             }
             part.sm.add_to(&mut timed.counters, &mut timed.stalls);
             watchers.push(part.sm.take_watcher());
-            replaced.extend(part.sm.end_replacing());
             self.sms.push(part.sm);
             if keeps_files {
                 self.files.push(part.work.into_files());
@@ -374,28 +373,38 @@ impl Ppu {
         }
         if let Some(traffic) = traffic {
             let mut detail = observe::detail(watchers, &contexts[0], begin.instructions, &timed.stalls);
-            if let Some(service) = &service {
-                observe::fold(&mut detail, image.code.len() + 1, |pc| service.origin(pc));
+            if let Some(services) = &services {
+                observe::fold(&mut detail, image.code.len() + 1, |pc| services.origin(&contexts[0], pc));
             }
             detail.code_base = code_base;
             traffic.finish(timed.cycles, timed.counters, &mut detail.timeline);
             timed.detail = Some(Box::new(detail));
         }
-        if let Some(service) = service {
+        if let Some(mut services) = services {
             // Cycles of versions are those of the instructions that they come from.
-            for pc in image.code.len() + 1..timed.stalls.len() {
-                let row = std::mem::replace(&mut timed.stalls[pc], [0; STALLS]);
-                let own = &mut timed.stalls[service.origin(pc as u32) as usize];
-                own.iter_mut().zip(row).for_each(|(sum, n)| *sum += n);
-            }
-            timed.stalls.truncate(image.code.len() + 1);
-            if let Some(kept) = service.keep(key, replaced.iter().map(|r| &r.table)) {
-                self.versions.retain(|k| k.key != key);
-                self.versions.push(kept);
-            }
-            timed.optimized = Some(service.report(replaced.into_iter().map(|r| (r.tally, r.events))));
+            observe::fold_stalls(&mut timed.stalls, image.code.len() + 1, |pc| {
+                services.origin(&contexts[0], pc)
+            });
+            timed.optimized = services.report(0);
+            self.versions = services.into_kept();
         }
         Ok(timed)
+    }
+
+    /// Who makes versions of launches that begin with these contexts, or go on; their contexts with all versions.
+    fn services(
+        &mut self,
+        options: &RunOptions<'_>,
+        resumed: Option<&mut Begun>,
+        contexts: &mut [Context<'_>],
+    ) -> Result<Option<Services>, Stopped> {
+        let Some(optimize) = options.optimize else { return Ok(None) };
+        let Some(begun) = resumed else {
+            return Ok(Some(Services::new(optimize, std::mem::take(&mut self.versions))));
+        };
+        let services =
+            begun.services.take().and_then(|s| Services::restore(optimize, s, contexts, &self.config));
+        Ok(Some(services.ok_or_else(|| checkpoint::damaged("other versions of code"))?))
     }
 }
 
@@ -420,8 +429,8 @@ struct Run<'l, 'p> {
     traffic: Option<Traffic>,
     /// Where more than one launch runs.
     tasks: Option<Tasks<'l, 'p>>,
-    /// Where code is optimized while it runs: who does it, and where the code lies.
-    service: Option<(Box<Service>, u64)>,
+    /// Who optimizes code while it runs.
+    services: Option<Services>,
     /// For checkpoints: what the processor keeps from launch to launch, and the cycle of the last one.
     kept: Kept,
     checkpointed: &'p mut Cycle,
@@ -457,7 +466,7 @@ impl<'l, 'p> Run<'l, 'p> {
             printed,
             traffic,
             tasks,
-            service: None,
+            services: None,
             kept,
             checkpointed,
         }
@@ -482,7 +491,8 @@ impl<'l, 'p> Run<'l, 'p> {
                 Some(tasks) => {
                     let memory = (&mut *self.memory, self.device);
                     let (parts, active) = (&mut self.parts[..], &mut self.is_active[..]);
-                    tasks.serve(until, self.front, parts, active, memory, self.config)?;
+                    let services = self.services.as_mut();
+                    tasks.serve(until, self.front, parts, active, memory, services, self.config)?;
                     tasks.is_over(self.front).then_some(tasks.end)
                 }
             };
@@ -515,7 +525,7 @@ impl<'l, 'p> Run<'l, 'p> {
             .map(|(part, _)| part)
             .collect();
         // With no CTA on its way to an SM, SMs may run on by themselves.
-        let may_run_on = self.tasks.is_none() && self.service.is_none() && self.front.next_event().is_none();
+        let may_run_on = self.tasks.is_none() && self.services.is_none() && self.front.next_event().is_none();
         let ahead = if may_run_on { until + AHEAD } else { until };
         let footprints: Vec<Footprint> = due.iter().map(|part| part.sm.footprint()).collect();
         workers.each(&mut due, |n, part| {
@@ -540,7 +550,7 @@ impl<'l, 'p> Run<'l, 'p> {
         }
         if let Some(f) = failure {
             let mut f = f.clone();
-            f.fault.pc.0 = self.origin(f.fault.pc.0);
+            f.fault.pc.0 = self.origin(f.launch as usize, f.fault.pc.0);
             return Err(Stopped::Fault(f));
         }
         // Requests that leave their SM before the exchange point.
@@ -584,13 +594,11 @@ impl<'l, 'p> Run<'l, 'p> {
                 tasks.collect(part, self.front);
             }
         }
-        if let Some((service, place)) = &mut self.service {
-            let (grown, gpcs) = service.serve(&mut self.parts, until, self.config);
-            if let Some(from) = grown {
-                let bytes = u64::from(service.launch().kernel().end() - from) * INSTRUCTION_BYTES;
-                self.memory.host_write(*place + u64::from(from) * INSTRUCTION_BYTES, bytes);
-            }
-            gpcs.into_iter().for_each(|n| self.memory.forget_code(n));
+        if let Some(services) = &mut self.services
+            && let Some(contexts) = services.serve(&mut self.parts, until, self.config, self.memory)
+            && let Some(tasks) = &mut self.tasks
+        {
+            tasks.contexts = contexts;
         }
         if let Some(traffic) = self.traffic.as_mut().filter(|t| t.is_due(until)) {
             let mut counters = self.memory.counters();
@@ -644,15 +652,17 @@ impl<'l, 'p> Run<'l, 'p> {
     }
 
     /// The place in the program that an instruction comes from.
-    fn origin(&self, pc: u32) -> u32 {
-        self.service.as_ref().map_or(pc, |(service, _)| service.origin(pc))
+    fn origin(&self, context: usize, pc: u32) -> u32 {
+        let context = self.parts.first().and_then(|p| p.work.contexts.get(context));
+        self.services.as_ref().zip(context).map_or(pc, |(services, context)| services.origin(context, pc))
     }
 
     /// Where the first of the CTAs that run is.
     fn whereabouts(&self) -> Option<Whereabouts> {
         let ctas = self.parts.iter().flat_map(|p| &p.work.ctas).filter(|cta| cta.is_used);
-        let at = ctas.min_by_key(|cta| cta.linear)?.resident.whereabouts()?;
-        Some(Whereabouts { pc: isa::Pc(self.origin(at.pc.0)), ..at })
+        let cta = ctas.min_by_key(|cta| cta.linear)?;
+        let at = cta.resident.whereabouts()?;
+        Some(Whereabouts { pc: isa::Pc(self.origin(cta.context, at.pc.0)), ..at })
     }
 
     /// No SM does anything, and nothing is under way.

@@ -4,9 +4,10 @@ use crate::blocks::Blocks;
 use crate::profile::Where;
 use isa::field::{AtomType, Field, Width};
 use isa::{Effects, Op, Operand, PredUse, Role};
+use serde::{Deserialize, Serialize};
 
 /// What to record when an instruction is executed.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Watch {
     /// The warp enters the block: [`crate::Recorder::enter`], then [`crate::Recorder::value`] of these.
     Entry(Vec<Where>),
@@ -26,7 +27,7 @@ pub enum Watch {
 }
 
 /// A place of the original code, and what to record there.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Site {
     pub place: u32,
     pub watch: Watch,

@@ -70,7 +70,7 @@ impl Kind {
 }
 
 /// An assumption and where it is checked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Assumption {
     pub kind: Kind,
     /// Index in [`Version::code`] of the branch that leaves for the original code when it does not hold. One branch may stand for
@@ -150,7 +150,7 @@ impl Default for Limits {
 }
 
 /// A place in the code of a version that names another.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Link {
     /// An index in the version's code.
     Inside(u32),
@@ -159,11 +159,12 @@ pub enum Link {
 }
 
 /// An optimized block.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Version {
     /// The block that it stands for.
     pub block: u32,
     /// Its instructions; branches and convergence points name the places of [`Version::links`], see [`Version::place`].
+    #[serde(with = "words")]
     pub code: Vec<Inst>,
     /// The instruction of the original from which each one comes. A BAR whose origin is a barrier is that barrier: behind it comes
     /// the block that this one opens, and a jump there stands behind the BAR for whoever does not retarget it.
@@ -184,6 +185,22 @@ pub struct Version {
     pub work: u64,
     /// How often the block was optimized.
     pub level: u32,
+}
+
+/// Instructions as the words that they are encoded in.
+mod words {
+    use isa::Inst;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
+
+    pub fn serialize<S: Serializer>(code: &[Inst], to: S) -> Result<S::Ok, S::Error> {
+        let words: Result<Vec<u128>, _> = code.iter().map(Inst::encode).collect();
+        words.map_err(ser::Error::custom)?.serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Inst>, D::Error> {
+        let words = Vec::<u128>::deserialize(from)?;
+        words.into_iter().map(|w| Inst::decode(w).map_err(de::Error::custom)).collect()
+    }
 }
 
 impl Version {

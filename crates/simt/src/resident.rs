@@ -550,6 +550,11 @@ impl<'l> Resident<'l> {
         self.warps[w].lanes.observer.as_deref_mut()
     }
 
+    /// The same, to look at, and where the warp goes when it leaves barriers.
+    pub fn observed(&self, w: usize) -> (Option<&(dyn Observer + 'static)>, &[u32]) {
+        (self.warps[w].lanes.observer.as_deref(), &self.warps[w].entries)
+    }
+
     /// Whether all lanes of a warp that have not ended wait at CTA barriers, or have just left one.
     pub fn is_at_barrier(&self, w: usize) -> bool {
         self.warps[w].is_at_barrier()

@@ -55,6 +55,7 @@ pub trait Observer: Send {
     fn access(&mut self, place: u32, access: &Access);
     fn result(&mut self, place: u32, mask: u32, value: &Row);
     fn as_any(&mut self) -> &mut dyn std::any::Any;
+    fn as_any_ref(&self) -> &dyn std::any::Any;
 }
 
 /// The registers that an observer may look at.

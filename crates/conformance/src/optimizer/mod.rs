@@ -14,24 +14,11 @@ pub fn own_directory() -> PathBuf {
 /// What is measured.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    pub level: String,
-    pub optimizer: String,
+    pub options: Options,
     /// Only kernels whose name contains this.
     pub filter: Option<String>,
     /// Only the first table.
     pub short: bool,
-}
-
-impl Choice {
-    fn options(&self) -> Result<Options, String> {
-        let level = Level::ALL.into_iter().find(|l| l.name() == self.level);
-        let who = Who::ALL.into_iter().find(|w| w.name() == self.optimizer);
-        match (level, who) {
-            (Some(level), Some(who)) => Ok(Options { level, who, copies: false }),
-            (None, _) => Err(format!("there is no level {}", self.level)),
-            (_, None) => Err(format!("there is no optimizer {}", self.optimizer)),
-        }
-    }
 }
 
 /// A kernel with and without.
@@ -153,7 +140,7 @@ pub fn measure(
     threads: usize,
     mut show: impl FnMut(&Row),
 ) -> Result<Measured, String> {
-    let options = choice.options()?;
+    let options = choice.options;
     let (list, expected) = kernels::load(directory)?;
     let wanted = |k: &&Kernel| choice.filter.as_ref().is_none_or(|f| k.name.contains(f.as_str()));
     let list: Vec<&Kernel> = list.iter().filter(wanted).collect();

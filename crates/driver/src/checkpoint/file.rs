@@ -3,7 +3,7 @@
 //! | bytes | what |
 //! | --- | --- |
 //! | 8 | `WARPLCHK` |
-//! | 4 | version, 1 |
+//! | 4 | version, 2 |
 //! | 8 | fingerprint of how the machine's state is laid out: another one is another version of the machine |
 //! | 8, 8, 8 | lengths of the parts that follow |
 //! | ... | what runs: the launch file, programs, configuration, options, what was done before; postcard |
@@ -19,7 +19,7 @@ use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 pub const MAGIC: &[u8; 8] = b"WARPLCHK";
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 pub const HEADER: usize = 8 + 4 + 8 + 3 * 8;
 pub const CHECKSUM: usize = 32;
 

@@ -17,6 +17,7 @@ use crate::timing::{Sampled, Sampling, Timing};
 use file::{Bytes, FileError};
 use isa::Image;
 use machine::distribution::Occupancy;
+use machine::optimizing::Optimized;
 use machine::ppu::Moment;
 use machine::progress::Progress;
 use machine::report::Shape;
@@ -94,6 +95,7 @@ struct Finished {
     detail: Option<Box<Detail>>,
     sampled: Option<Box<Sampled>>,
     progress: Option<Progress>,
+    optimized: Option<Box<Optimized>>,
 }
 
 impl Finished {
@@ -108,6 +110,7 @@ impl Finished {
             detail: s.detail,
             sampled: s.sampled,
             progress: s.progress,
+            optimized: s.optimized,
         }
     }
 
@@ -123,7 +126,7 @@ impl Finished {
             detail: self.detail,
             sampled: self.sampled,
             progress: self.progress,
-            optimized: None,
+            optimized: self.optimized,
         };
         (stats, self.seconds)
     }

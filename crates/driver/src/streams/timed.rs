@@ -114,16 +114,17 @@ impl Streams<'_> {
                 own_machine.keep(ppu);
                 let of = |n: usize| {
                     let own = &timed.launches[n];
-                    let (report, detail) = timed.separate.get(n).map_or((None, None), |separate| {
-                        let report = self.report(timing.config, &batch.launches[n], own, &timed, separate);
-                        (Some(Box::new(report)), separate.detail.clone())
+                    let separate = timed.separate.get(n);
+                    let report = separate.map(|separate| {
+                        Box::new(self.report(timing.config, &batch.launches[n], own, &timed, separate))
                     });
                     LaunchStats {
                         warp_instructions: own.warp_instructions,
                         thread_instructions: own.thread_instructions,
                         ctas: own.ctas,
                         report,
-                        detail,
+                        detail: separate.and_then(|s| s.detail.clone()),
+                        optimized: separate.and_then(|s| s.optimized.clone()),
                         ..LaunchStats::default()
                     }
                 };

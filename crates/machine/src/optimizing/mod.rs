@@ -8,25 +8,33 @@
 //! | `spec.rs` | what things cost, and when they are done |
 //! | `table.rs` | version tables: publication, merging |
 //! | `watching.rs` | what warps tell of the code that they run |
-//! | `service.rs` | requests become versions, code grows, tables of larger sets of threads |
+//! | `service.rs` | requests of a launch become versions, code grows, tables of larger sets of threads |
+//! | `services.rs`, `room.rs` | all launches that run at once, and room for their code |
 //! | `instrument.rs` | code with instructions that gather profiles |
 //! | `report.rs` | what was done, for users |
 
 mod instrument;
 mod report;
+mod room;
 mod service;
+mod services;
 mod spec;
 mod table;
 mod watching;
 
 pub use report::{BlockReport, Event, Happened, Mean, Optimized, Tally, VersionReport};
-pub(crate) use service::{Kept, Service};
-pub use spec::{Invalidation, Profiling, Spec, Translation};
+pub(crate) use room::most_instructions;
+pub(crate) use service::Kept;
+pub(crate) use services::{Saved as SavedServices, Services};
+pub use spec::{Invalidation, Profiling, Source, Spec, Translation};
 pub use table::{Entry, Level, Table};
-pub use watching::{Checked, Known, Placed, Watcher};
+pub use watching::{Checked, Known, Placed, Watcher, Watching};
 
 use crate::units::Cycle;
 use optimizer::Profile;
+
+/// Bytes of an instruction in memory.
+pub(crate) const INSTRUCTION_BYTES: u32 = crate::ppu::INSTRUCTION_BYTES as u32;
 
 /// Who makes versions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize)]
@@ -53,6 +61,23 @@ impl Who {
     }
 }
 
+impl std::fmt::Display for Who {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl std::str::FromStr for Who {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Who, String> {
+        let found = Who::ALL.into_iter().find(|w| w.name() == text);
+        found.ok_or_else(|| {
+            format!("there is no optimizer `{text}`: use {}", Who::ALL.map(Who::name).join(", "))
+        })
+    }
+}
+
 /// How a launch is optimized while it runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Options {
@@ -63,8 +88,23 @@ pub struct Options {
     pub copies: bool,
 }
 
+impl Options {
+    pub fn new(level: Level, who: Who) -> Options {
+        Options { level, who, copies: false }
+    }
+
+    /// What a setting asks for: `off`, a level, or a level and who optimizes behind a comma.
+    pub fn read(text: &str) -> Result<Option<Options>, String> {
+        let (level, who) = text.split_once(',').unwrap_or((text, Who::Host.name()));
+        if level == "off" {
+            return Ok(None);
+        }
+        Ok(Some(Options::new(level.parse()?, who.parse()?)))
+    }
+}
+
 /// A set of threads wants a better version of a block.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Request {
     pub at: Cycle,
     pub sm: u16,
@@ -93,4 +133,23 @@ pub struct Answer {
     pub ready: u64,
     /// Issue slots of that work.
     pub slots: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_shown() {
+        for level in Level::ALL {
+            assert_eq!(level.to_string().parse(), Ok(level));
+            for who in Who::ALL {
+                assert_eq!(Options::read(&format!("{level},{who}")), Ok(Some(Options::new(level, who))));
+            }
+        }
+        assert_eq!(Options::read("off"), Ok(None));
+        assert_eq!(Options::read("sm"), Ok(Some(Options::new(Level::Sm, Who::Host))));
+        assert!(Options::read("all").is_err_and(|e| e.contains("warp, cta, sm, tpc, gpc, ppu")));
+        assert!(Options::read("sm,me").is_err_and(|e| e.contains("early-warp")));
+    }
 }

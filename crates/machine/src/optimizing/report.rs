@@ -113,7 +113,7 @@ impl Event {
 }
 
 /// What an SM counts.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Tally {
     /// Cycles of executions of blocks by units: the originals by block, versions by number.
     originals: Vec<Mean>,
@@ -230,7 +230,7 @@ impl Optimized {
     pub(super) fn new(
         options: Options,
         blocks: &Blocks,
-        made: &[(Version, Profile, u64)],
+        made: &[(Version, Profile, u64, u32)],
         placed: &[Placed],
         tally: &Tally,
         mut events: Vec<Event>,
@@ -242,7 +242,7 @@ impl Optimized {
             |is_it: &dyn Fn(&Happened) -> bool| events.iter().filter(|e| is_it(&e.what)).count() as u64;
         let times =
             |mean: Option<&Mean>| mean.map_or((0, 0), |m| (m.count() + u64::from(m.is_known()), m.cycles()));
-        let versions = (0u32..).zip(made.iter().zip(placed)).map(|(n, ((v, _, at), placed))| {
+        let versions = (0u32..).zip(made.iter().zip(placed)).map(|(n, ((v, _, at, _), placed))| {
             let checked = tally.checked.range(placed.first..placed.end);
             let sum = checked.fold(Checked::default(), |s, (_, c)| Checked {
                 checks: s.checks + c.checks,
@@ -290,7 +290,7 @@ impl Optimized {
             discarded: tally.discarded,
             host_cycles: 0,
             code: Some(blocks.clone()),
-            made: made.iter().map(|(v, p, _)| (v.clone(), p.clone())).collect(),
+            made: made.iter().map(|(v, p, ..)| (v.clone(), p.clone())).collect(),
         }
     }
 

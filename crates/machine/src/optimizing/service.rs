@@ -1,13 +1,15 @@
-//! Requests for versions: at exchange points they become code that all SMs can run, and tables of larger sets of threads are merged.
+//! Requests for versions of a launch: at exchange points they become code that all SMs can run, and tables of larger sets of threads are
+//! merged.
 
 use super::instrument::{copy, instrument, thin};
 use super::report::{Event, Happened, Optimized, Tally};
-use super::spec::{Profiling, Spec, Translation};
+use super::room::Arena;
+use super::spec::{self, Profiling, Spec, Translation};
 use super::table::{Entry, Level, Table};
 use super::watching::Known;
 use super::{Answer, Options, Request, Who};
 use crate::Config;
-use crate::distribution::Occupancy;
+use crate::distribution::{Needs, Occupancy};
 use crate::ppu::Part;
 use crate::sm::code::{Code, Room};
 use crate::sm::core::LINE_INSTRUCTIONS;
@@ -19,6 +21,7 @@ use isa::image::Image;
 use isa::{Inst, Op};
 use optimizer::blocks::{Opening, is_barrier};
 use optimizer::{Blocks, Limits, Profile, Source, Version};
+use serde::{Deserialize, Serialize};
 use simt::Launch;
 use simt::launch::Growth;
 use std::sync::Arc;
@@ -26,12 +29,11 @@ use std::sync::Arc;
 /// Uniform and convergence registers that code may use.
 const UNIFORMS: u32 = 63;
 const BARRIERS: u32 = 16;
-/// Bytes of an instruction.
-const INSTRUCTION_BYTES: u32 = 16;
 /// Requests that are remembered, to give the same answer to one like it.
 const REMEMBERED: usize = 4096;
 
 /// A request that was answered.
+#[derive(Clone, Serialize, Deserialize)]
 struct Served {
     block: u32,
     base: Option<Entry>,
@@ -41,29 +43,65 @@ struct Served {
     work: u64,
 }
 
+/// A version, the profile behind it, when it was asked for, and the place of its code.
+type Made = (Version, Profile, u64, u32);
+
 /// What the machine keeps of a kernel's versions for its next launch: the end of a kernel is a barrier of the whole machine.
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Kept {
     /// Where the code lies, and where the kernel begins.
     pub key: (u64, u32),
-    made: Vec<(Version, Profile)>,
+    pub(super) made: Vec<Made>,
     table: Table,
+}
+
+/// A service as a checkpoint has it; the rest follows from the launch.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Saved {
+    start: u64,
+    with_others: bool,
+    /// Places of code that gathers profiles.
+    copies: Vec<u32>,
+    made: Vec<Made>,
+    served: Vec<Served>,
+    translated: Vec<bool>,
+    host: [u64; 2],
+    requests: u64,
+    groups: Vec<Table>,
+    events: Vec<Event>,
+    withdrawn: Vec<u32>,
+    tally: Tally,
+}
+
+/// What a launch is prepared with.
+pub(super) struct Begin<'b> {
+    pub config: &'b Config,
+    pub options: Options,
+    pub launch: &'b Launch,
+    pub start: Cycle,
+    /// Where the code lies, and the number that the launch has on the machine.
+    pub base: u64,
+    pub number: u32,
+    /// Others may be on the same SMs.
+    pub with_others: bool,
 }
 
 /// Makes versions for a launch.
 pub(crate) struct Service {
     options: Options,
+    /// Where the code lies, and the launch's number on the machine.
+    pub(super) base: u64,
+    pub(super) number: u32,
+    with_others: bool,
     spec: Arc<Spec>,
     limits: Limits,
     blocks: Blocks,
     /// The program with all versions behind it, as SMs see it.
     image: Image,
-    own: u32,
     launch: Arc<Launch>,
     known: Arc<Known>,
-    /// Versions, the profiles behind them, and when they were asked for.
-    made: Vec<(Version, Profile, u64)>,
-    /// Where instructions behind the program's own come from.
-    origin: Vec<u32>,
+    copies: Vec<u32>,
+    made: Vec<Made>,
     served: Vec<Served>,
     translated: Vec<bool>,
     host_free: u64,
@@ -80,9 +118,17 @@ pub(crate) struct Service {
     tally: Tally,
 }
 
-/// Registers that a thread can have without fewer CTAs being on an SM: no more than fit, and no more than the launch has for each.
-fn registers(config: &Config, launch: &Launch) -> u32 {
+/// Registers that a thread can have without fewer CTAs being on an SM: no more than fit, and no more than the launch has for each. Where
+/// others may be there, those that it has been given.
+fn registers(config: &Config, launch: &Launch, with_others: bool) -> u32 {
     let task = task_of(launch, 0, 0, 0);
+    if with_others {
+        let given = |registers: u32| {
+            Needs::new(&config.sm, &crate::command::Task { registers, ..task }).registers_per_warp
+        };
+        let is_same = |r: &u32| given(*r) == given(task.registers);
+        return (task.registers..=254).take_while(is_same).last().unwrap_or(task.registers);
+    }
     let fits = |registers: u32| {
         let more = crate::command::Task { registers, ..task };
         Occupancy::new(&config.sm, &more, 0).ctas_per_sm
@@ -125,18 +171,18 @@ fn groups(config: &Config, blocks: usize) -> Vec<(Level, std::ops::Range<usize>,
 
 impl Service {
     /// Prepares a launch; none where its program has no blocks that could be optimized.
-    pub fn new(
-        config: &Config,
-        options: Options,
-        launch: &Launch,
-        start: Cycle,
-        kept: Option<&Kept>,
-    ) -> Option<Service> {
+    pub fn new(begin: &Begin<'_>, arena: &mut Arena, kept: Option<&Kept>) -> Option<Service> {
+        Service::at(begin, arena, kept, &[])
+    }
+
+    /// The same with code that gathers profiles at these places.
+    fn at(begin: &Begin<'_>, arena: &mut Arena, kept: Option<&Kept>, copies: &[u32]) -> Option<Service> {
+        let &Begin { config, options, launch, start, base, number, with_others } = begin;
         let image = launch.program().image();
         let function = launch.kernel().function();
-        let number = image.functions.iter().position(|f| f.is_entry && f.start == function.start)?;
-        let blocks = optimizer::translate(image, number as u32)?;
-        let registers = registers(config, launch);
+        let entry = image.functions.iter().position(|f| f.is_entry && f.start == function.start)?;
+        let blocks = optimizer::translate(image, entry as u32)?;
+        let registers = registers(config, launch, with_others);
         let spec = Arc::new(config.optimizer.clone());
         let room = simt::decode::Room { registers, uniforms: UNIFORMS, barriers: BARRIERS };
         let launch = launch.with_room(room);
@@ -164,13 +210,15 @@ impl Service {
         known.openings.sort_unstable();
         let mut service = Service {
             options,
+            base,
+            number,
+            with_others,
             limits: limits(config, registers),
-            own: image.code.len() as u32,
             image: Image { code: image.code.clone(), functions: image.functions.clone(), ..Image::default() },
             launch: Arc::new(launch),
             known: Arc::new(known),
+            copies: Vec::new(),
             made: Vec::new(),
-            origin: Vec::new(),
             served: Vec::new(),
             translated: vec![false; count],
             host_free: start.0,
@@ -195,7 +243,9 @@ impl Service {
             for b in 0..count {
                 let Some(version) = copy(&service.blocks, b as u32) else { continue };
                 let version = instrument(&version, service.spec.profiling_instructions);
-                if let Some(first) = service.append(&version, &mut known) {
+                let at = copies.get(service.copies.len()).copied();
+                if let Some(first) = service.append(&version, &mut known, arena, at) {
+                    service.copies.push(first);
                     known.originals[b] = first + version.entry;
                     for (n, site) in &version.sites {
                         let launch = &service.launch;
@@ -205,34 +255,96 @@ impl Service {
             }
         }
         if let Some(kept) = kept.filter(|_| options.level == Level::Ppu) {
-            service.adopt(kept, &mut known);
+            service.adopt(&kept.made, &mut known, arena);
+            service.above.fill(Arc::new(kept.table.clone()));
+            if let Some(all) = service.groups.last_mut() {
+                all.2 = kept.table.clone();
+            }
         }
         service.finish_growth(known);
         Some(service)
     }
 
-    /// Takes over what an earlier launch left.
-    fn adopt(&mut self, kept: &Kept, known: &mut Known) {
-        for (version, profile) in &kept.made {
-            let Some(first) = self.append(version, known) else { return };
+    /// Takes over what an earlier launch left, or a checkpoint has; whether all of it could be.
+    fn adopt(&mut self, made: &[Made], known: &mut Known, arena: &mut Arena) -> bool {
+        for (version, profile, at, first) in made {
+            // Where it was, unless something else is there now.
+            let place = Some(*first).filter(|&first| first >= self.launch.kernel().end());
+            let Some(first) = self.append(version, known, arena, place) else { return false };
             let launch = self.launch.clone();
             known.add(version, first, |bank, at| launch.constant(bank, at));
-            self.made.push((version.clone(), profile.clone(), self.start));
+            self.made.push((version.clone(), profile.clone(), (*at).max(self.start), first));
         }
-        self.above.fill(Arc::new(kept.table.clone()));
-        if let Some(all) = self.groups.last_mut() {
-            all.2 = kept.table.clone();
-        }
+        true
     }
 
     /// The launch is over: what the next one takes over.
-    pub fn keep<'t>(&self, key: (u64, u32), tables: impl Iterator<Item = &'t Table>) -> Option<Kept> {
+    pub fn keep<'t>(&self, tables: impl Iterator<Item = &'t Table>) -> Option<Kept> {
         let mut table = self.groups.last()?.2.clone();
         tables.for_each(|t| {
             table.merge(t);
         });
-        let made = self.made.iter().map(|(v, p, _)| (v.clone(), p.clone())).collect();
-        (self.options.level == Level::Ppu).then_some(Kept { key, made, table })
+        (self.options.level == Level::Ppu).then(|| Kept { key: self.key(), made: self.made.clone(), table })
+    }
+
+    /// What tells the kernel from others.
+    pub fn key(&self) -> (u64, u32) {
+        (self.base, self.launch.kernel().function().start)
+    }
+
+    /// For a checkpoint.
+    pub fn save(&self) -> Saved {
+        Saved {
+            start: self.start,
+            with_others: self.with_others,
+            copies: self.copies.clone(),
+            made: self.made.clone(),
+            served: self.served.clone(),
+            translated: self.translated.clone(),
+            host: [self.host_free, self.host_cycles],
+            requests: self.requests,
+            groups: self.groups.iter().map(|g| g.2.clone()).collect(),
+            events: self.events.clone(),
+            withdrawn: self.withdrawn.clone(),
+            tally: self.tally.clone(),
+        }
+    }
+
+    /// What was saved, of the same launch; none where it cannot be.
+    pub fn restore(
+        config: &Config,
+        options: Options,
+        launch: &Launch,
+        (base, number): (u64, u32),
+        arena: &mut Arena,
+        saved: Saved,
+    ) -> Option<Service> {
+        let (start, with_others) = (Cycle(saved.start), saved.with_others);
+        let begin = Begin { config, options, launch, start, base, number, with_others };
+        let mut service = Service::at(&begin, arena, None, &saved.copies)?;
+        let blocks = service.blocks.blocks.len();
+        let is_sound = saved.copies == service.copies
+            && saved.translated.len() == blocks
+            && saved.groups.len() == service.groups.len()
+            && saved.groups.iter().all(|t| t.is_of(blocks, saved.made.len()))
+            && saved.made.iter().all(|m| (m.0.block as usize) < blocks && m.0.code.len() == m.0.origin.len())
+            && saved.served.iter().all(|s| (s.block as usize) < blocks)
+            && saved.served.iter().flat_map(|s| s.entry).all(|e| (e.version as usize) < saved.made.len());
+        let mut known = (*service.known).clone();
+        if !is_sound || !service.adopt(&saved.made, &mut known, arena) || service.made != saved.made {
+            return None;
+        }
+        service.finish_growth(known);
+        for (own, table) in service.groups.iter_mut().zip(saved.groups) {
+            own.2 = table;
+        }
+        service.look_above();
+        (service.served, service.translated) = (saved.served, saved.translated);
+        [service.host_free, service.host_cycles] = saved.host;
+        (service.requests, service.events, service.withdrawn) =
+            (saved.requests, saved.events, saved.withdrawn);
+        service.tally = saved.tally;
+        Some(service)
     }
 
     /// Cycles that work takes, as the ones who translate see it.
@@ -241,20 +353,6 @@ impl Service {
             Who::Host => u64::from(self.spec.host_latency) + work * u64::from(self.spec.host_unit),
             _ => work * u64::from(self.spec.warp_unit) * u64::from(self.spec.warp_interval),
         }
-    }
-
-    /// The launch as SMs run it.
-    pub fn launch(&self) -> &Arc<Launch> {
-        &self.launch
-    }
-
-    pub fn image(&self) -> Arc<Image> {
-        Arc::new(self.image.clone())
-    }
-
-    /// Instructions that there can be, with all versions.
-    pub fn most_instructions(&self) -> usize {
-        self.own as usize + (self.spec.code_bytes / INSTRUCTION_BYTES) as usize + 2
     }
 
     /// The instructions as the schedulers see them.
@@ -273,30 +371,39 @@ impl Service {
         Code::with_room(&self.image, room, &edges, &config.sm)
     }
 
+    /// A context of the launch with all versions.
+    pub fn context<'l>(&self, old: &Context<'l>, config: &Config) -> Context<'l> {
+        let code = self.code(config).placed(self.base, self.number);
+        Context { launch: self.launch.clone(), image: Arc::new(self.image.clone()), code, ..old.clone() }
+    }
+
     /// What an SM needs to take part.
     pub fn replacing(&self, sm: usize) -> Box<Replacing> {
-        Box::new(Replacing::new(&self.known, &self.above[sm]))
+        Box::new(Replacing::new(&self.known, &self.above[sm], self.number as usize))
     }
 
-    /// The place of the original that an instruction comes from.
-    pub fn origin(&self, place: u32) -> u32 {
-        match place.checked_sub(self.own) {
-            None => place,
-            Some(n) => self.origin.get(n as usize).copied().unwrap_or(place),
-        }
+    /// Versions that there are.
+    pub fn versions(&self) -> u32 {
+        self.made.len() as u32
     }
 
-    /// Puts a version's code behind all that is there; where it begins.
-    fn append(&mut self, version: &Version, known: &mut Known) -> Option<u32> {
+    /// Puts a version's code behind all that is there, or to this place; where it begins.
+    fn append(
+        &mut self,
+        version: &Version,
+        known: &mut Known,
+        arena: &mut Arena,
+        at: Option<u32>,
+    ) -> Option<u32> {
         // What returns to an address of its own is only known of functions that are called by name.
         if version.code.iter().any(|i| i.op == Op::Callx) {
             return None;
         }
         let end = self.launch.kernel().end();
         // Whole lines of code of its own.
-        let first = end.next_multiple_of(LINE_INSTRUCTIONS);
+        let first = at.unwrap_or_else(|| end.max(arena.end()).next_multiple_of(LINE_INSTRUCTIONS));
         let code = version.place(first);
-        if first as usize + code.len() > self.most_instructions() {
+        if first < end || !arena.take(first, &version.origin) {
             return None;
         }
         let mut all = vec![Inst::new(Op::Tex); (first - end) as usize];
@@ -306,9 +413,6 @@ impl Service {
         // Behind the code before stands what catches whoever runs past its end.
         self.image.code.resize(first as usize, Inst::new(Op::Exit));
         self.image.code.extend_from_slice(&code);
-        let before = (first - self.own) as usize;
-        self.origin.resize(before, self.own.saturating_sub(1));
-        self.origin.extend_from_slice(&version.origin);
         for (n, inst) in code.iter().enumerate() {
             if is_barrier(inst)
                 && let Some(b) = self.blocks.behind(version.origin[n])
@@ -330,17 +434,18 @@ impl Service {
         self.known = Arc::new(known);
     }
 
-    /// Answers the requests of all SMs, and merges tables. Whether there is more code, from which place on, and GPCs whose caches
-    /// are invalidated.
+    /// Answers the requests of all SMs, and merges tables.
     pub fn serve(
         &mut self,
         parts: &mut [Part<'_>],
         until: Cycle,
         config: &Config,
-    ) -> (Option<u32>, Vec<usize>) {
+        arena: &mut Arena,
+    ) -> Done {
         let mut requests: Vec<Request> = Vec::new();
+        let own = self.number as usize;
         for part in parts.iter_mut() {
-            if let Some(r) = &mut part.sm.replacing {
+            if let Some(r) = part.sm.replacing_of(own) {
                 requests.append(&mut r.requests);
                 self.withdrawn.append(&mut r.withdrawn);
             }
@@ -351,7 +456,7 @@ impl Service {
         let mut known = None;
         let mut answers: Vec<(usize, Answer)> = Vec::new();
         for request in &requests {
-            let answer = self.answer(request, &mut known);
+            let answer = self.answer(request, &mut known, arena);
             answers.push((usize::from(request.sm), answer));
         }
         let has_grown = known.is_some();
@@ -363,31 +468,34 @@ impl Service {
             self.spread(parts, has_grown, config);
         }
         for (n, part) in parts.iter_mut().enumerate() {
-            let own: Vec<Answer> = answers.iter().filter(|(sm, _)| *sm == n).map(|(_, a)| *a).collect();
-            if !own.is_empty() {
-                part.sm.receive_versions(&own, until);
+            let answers: Vec<Answer> = answers.iter().filter(|(sm, _)| *sm == n).map(|(_, a)| *a).collect();
+            if !answers.is_empty() {
+                part.sm.receive_versions(own, &answers, until);
             }
         }
-        (has_grown.then_some(end), std::mem::take(&mut self.invalidated))
+        let invalidated = std::mem::take(&mut self.invalidated);
+        Done { grown: has_grown.then(|| end..self.launch.kernel().end()), invalidated }
     }
 
     /// Tells all SMs what is there now.
     fn spread(&mut self, parts: &mut [Part<'_>], has_grown: bool, config: &Config) {
-        let image = self.image();
-        let code = has_grown.then(|| self.code(config));
+        let own = self.number as usize;
+        let mut contexts = None;
         for (n, part) in parts.iter_mut().enumerate() {
-            if let (Some(code), Some(old)) = (&code, part.work.contexts.first()) {
-                let mut context: Context<'_> = old.clone();
-                context.code = code.clone().at_line(old.code.first_line);
-                (context.launch, context.image) = (self.launch.clone(), image.clone());
-                part.work.contexts = Arc::new(vec![context]);
-                grow(&mut part.work, &self.launch);
+            if has_grown {
+                let contexts = contexts.get_or_insert_with(|| {
+                    let mut list = part.work.contexts.to_vec();
+                    list[own] = self.context(&list[own], config);
+                    Arc::new(list)
+                });
+                part.work.contexts = contexts.clone();
+                grow(&mut part.work, own, &self.launch);
             }
-            part.sm.know(&self.known, &self.above[n], &mut part.work);
+            part.sm.know(own, &self.known, &self.above[n], &mut part.work);
         }
     }
 
-    fn answer(&mut self, request: &Request, known: &mut Option<Known>) -> Answer {
+    fn answer(&mut self, request: &Request, known: &mut Option<Known>, arena: &mut Arena) -> Answer {
         let &Request { slot, unit, block, base, .. } = request;
         let threshold = u64::from(self.spec.threshold);
         let all = known.as_ref().unwrap_or(&self.known);
@@ -403,10 +511,11 @@ impl Service {
         let found = self.served.iter().find(like).map(|s| (s.entry, s.ready, s.work));
         let is_known = found.is_some();
         let (entry, ready, mut work) = found.unwrap_or_else(|| {
-            let (entry, work) = self.make(request, known);
+            let (entry, work) = self.make(request, known, arena);
             (entry, 0, work)
         });
         let translates = match self.spec.translation {
+            _ if self.spec.source == spec::Source::Bytecode => !is_known,
             Translation::Load => false,
             Translation::Demand => !std::mem::replace(&mut self.translated[block as usize], true),
             Translation::Instance => request.is_first,
@@ -441,11 +550,19 @@ impl Service {
     }
 
     /// Makes a version; what that took.
-    fn make(&mut self, request: &Request, known: &mut Option<Known>) -> (Option<Entry>, u64) {
+    fn make(
+        &mut self,
+        request: &Request,
+        known: &mut Option<Known>,
+        arena: &mut Arena,
+    ) -> (Option<Entry>, u64) {
         let block = request.block;
         let nothing = self.blocks.blocks[block as usize].places.len() as u64;
         let base = request.base.and_then(|e| self.made.get(e.version as usize)).map(|m| &m.0);
-        let source = base.map_or(Source::Original, Source::Last);
+        let source = match self.spec.source {
+            spec::Source::Mix => base.map_or(Source::Original, Source::Last),
+            spec::Source::Bytecode | spec::Source::Block => Source::Original,
+        };
         let level = request.base.map_or(1, |e| e.level + 1);
         let inserts = self.spec.profiling == Profiling::Instructions;
         // Nothing is told of code without instructions that tell: it stays.
@@ -460,7 +577,9 @@ impl Service {
             Some(b) => Some(thin(b)),
             None => copy(&self.blocks, block).map(|b| thin(&b)),
         };
-        let Some(version) = version.or_else(copied).or_else(thinned) else { return (None, nothing) };
+        let Some(mut version) = version.or_else(copied).or_else(thinned) else { return (None, nothing) };
+        // As it is encoded, and comes back from a checkpoint.
+        version.code.iter_mut().for_each(|i| *i = i.canonical());
         if version.registers > self.limits.registers {
             return (None, version.work);
         }
@@ -477,7 +596,7 @@ impl Service {
         };
         let own = known.get_or_insert_with(|| (*self.known).clone());
         let mut own = own.clone();
-        let Some(first) = self.append(&version, &mut own) else { return (None, work) };
+        let Some(first) = self.append(&version, &mut own, arena, None) else { return (None, work) };
         let launch = self.launch.clone();
         own.add(&version, first, |bank, at| launch.constant(bank, at));
         *known = Some(own);
@@ -485,7 +604,7 @@ impl Service {
         let at = request.at.0;
         let what = Happened::Made { block, version: number };
         self.events.push(Event { at, sm: None, threads: None, what });
-        self.made.push((version, request.profile.clone(), at));
+        self.made.push((version, request.profile.clone(), at, first));
         (Some(Entry { version: number, level }), work)
     }
 
@@ -499,12 +618,13 @@ impl Service {
             self.groups.iter_mut().for_each(|g| g.2.withdraw(version));
             changed = true;
         }
+        let number = self.number as usize;
         let windows: Vec<Option<Vec<(u64, u64)>>> = parts
             .iter_mut()
             .map(|p| {
                 // Who has no threads waits for nobody.
-                let own = p.sm.replacing.as_mut().map(|r| std::mem::take(&mut r.windows)).unwrap_or_default();
-                if p.sm.is_empty() { None } else { Some(own) }
+                let own = p.sm.replacing_of(number).map(|r| std::mem::take(&mut r.windows));
+                p.sm.has_ctas_of(&p.work, number).then(|| own.unwrap_or_default())
             })
             .collect();
         if windows.iter().flatten().all(Vec::is_empty) && !changed {
@@ -516,8 +636,8 @@ impl Service {
                 continue;
             }
             let mut best = self.groups[n].2.clone();
-            for part in &parts[sms.clone()] {
-                if let Some(r) = &part.sm.replacing {
+            for part in &mut parts[sms.clone()] {
+                if let Some(r) = part.sm.replacing_of(number) {
                     self.tally.discarded += u64::from(best.merge(&r.table));
                 }
             }
@@ -538,20 +658,25 @@ impl Service {
             }
             self.events.push(Event { at: until.0, sm: None, threads: None, what: Happened::Merged(level) });
             for part in &mut parts[sms] {
-                part.sm.take_table(&best, &mut part.work);
+                part.sm.take_table(number, &best, &mut part.work);
             }
         }
         if changed {
-            for (sm, above) in self.above.iter_mut().enumerate() {
-                let mut table = Table::new(self.blocks.blocks.len());
-                let own = self.groups.iter().filter(|g| g.1.contains(&sm));
-                own.for_each(|g| {
-                    table.merge(&g.2);
-                });
-                *above = Arc::new(table);
-            }
+            self.look_above();
         }
         changed
+    }
+
+    /// What the sets that each SM is part of have.
+    fn look_above(&mut self) {
+        for (sm, above) in self.above.iter_mut().enumerate() {
+            let mut table = Table::new(self.blocks.blocks.len());
+            let own = self.groups.iter().filter(|g| g.1.contains(&sm));
+            own.for_each(|g| {
+                table.merge(&g.2);
+            });
+            *above = Arc::new(table);
+        }
     }
 
     /// What was done.
@@ -586,7 +711,14 @@ fn met(windows: &[Option<Vec<(u64, u64)>>]) -> bool {
     })
 }
 
-/// All CTAs of an SM can run the new code.
-fn grow(work: &mut Work<'_>, launch: &Arc<Launch>) {
-    work.ctas.iter_mut().for_each(|cta| cta.resident.grow(launch));
+/// All CTAs of a launch on an SM can run the new code.
+fn grow(work: &mut Work<'_>, context: usize, launch: &Arc<Launch>) {
+    let own = work.ctas.iter_mut().filter(|c| c.context == context);
+    own.for_each(|cta| cta.resident.grow(launch));
+}
+
+/// What serving requests led to: places of new code, and GPCs whose caches are invalidated.
+pub(super) struct Done {
+    pub grown: Option<std::ops::Range<u32>>,
+    pub invalidated: Vec<usize>,
 }

@@ -15,6 +15,18 @@ pub enum Translation {
     Instance,
 }
 
+/// What an optimization starts from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// The program's code, which is translated again each time.
+    Bytecode,
+    /// The block as it was translated.
+    Block,
+    /// That, and what became of the assumptions of the last version.
+    Mix,
+}
+
 /// How profiles are gathered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -39,6 +51,8 @@ spec! {
     pub struct Spec {
         /// When code becomes blocks: "load", "demand" or "instance" (for every set of threads by itself).
         translation: Translation,
+        /// What an optimization starts from: "bytecode" (translated again each time), "block" (as it was translated) or "mix" (that, and what became of the assumptions of the last version).
+        source: Source,
         /// How profiles are gathered: "counters" (at no cost) or "instructions" (put into the code).
         profiling: Profiling,
         /// Instructions that are put before each place of the code that is watched.

@@ -30,6 +30,23 @@ impl Level {
     }
 }
 
+impl std::fmt::Display for Level {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl std::str::FromStr for Level {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Level, String> {
+        let found = Level::ALL.into_iter().find(|l| l.name() == text);
+        found.ok_or_else(|| {
+            format!("there is no level `{text}`: use {}", Level::ALL.map(Level::name).join(", "))
+        })
+    }
+}
+
 /// A version as a table has it: its number, which stands for its place in memory, and how often the block was optimized.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Entry {
@@ -54,6 +71,12 @@ impl Table {
 
     pub fn blocks(&self) -> usize {
         self.entries.len()
+    }
+
+    /// Whether it can be one of a program with so many blocks, of which there are so many versions.
+    pub fn is_of(&self, blocks: usize, versions: usize) -> bool {
+        let exists = |e: &Entry| (e.version as usize) < versions;
+        self.blocks() == blocks && self.entries.iter().flatten().all(exists)
     }
 
     /// Publishes a version of a block: the one with the higher level stays, of equal ones the first. Whether this one did.

@@ -4,6 +4,7 @@ use super::table::Level;
 use super::{Spec, Who};
 use optimizer::profile::Where;
 use optimizer::{Kind, Profile, Recorder, Site, Version, Watch};
+use serde::{Deserialize, Serialize};
 use simt::resident::Access;
 use simt::watched::{Observer, Registers, What};
 use std::collections::BTreeMap;
@@ -204,7 +205,7 @@ impl Known {
 }
 
 /// Checks of a version's assumptions at one place, and those that failed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Checked {
     pub checks: u64,
     pub failed: u64,
@@ -214,12 +215,12 @@ pub struct Checked {
 const ALL_OF: u32 = 16;
 const ONE_IN: u32 = 8;
 
-/// What a warp tells.
-pub struct Watcher {
-    pub known: Arc<Known>,
+/// What a warp has told.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Watching {
     recorder: Recorder,
     /// The block that it runs.
-    pub block: Option<u32>,
+    block: Option<u32>,
     /// By block, since somebody took them.
     profiles: Vec<Profile>,
     /// Entries of each block so far, and whether this one is recorded.
@@ -228,22 +229,34 @@ pub struct Watcher {
     pub checked: BTreeMap<u32, Checked>,
 }
 
+/// What a warp tells.
+pub struct Watcher {
+    pub known: Arc<Known>,
+    pub seen: Watching,
+}
+
 impl Watcher {
     pub fn new(known: &Arc<Known>) -> Watcher {
-        Watcher {
-            known: known.clone(),
+        let seen = Watching {
             recorder: Recorder::default(),
             block: None,
             profiles: vec![Profile::default(); known.blocks()],
             entries: vec![0; known.blocks()],
             is_on: false,
             checked: BTreeMap::new(),
-        }
+        };
+        Watcher { known: known.clone(), seen }
+    }
+
+    /// Goes on with what a warp had told; none where it cannot be of this program.
+    pub fn again(known: &Arc<Known>, seen: Watching) -> Option<Watcher> {
+        let lengths = [seen.profiles.len(), seen.entries.len()];
+        (lengths == [known.blocks(); 2]).then(|| Watcher { known: known.clone(), seen })
     }
 
     /// What was seen of blocks since the last time.
     pub fn take(&mut self, mut each: impl FnMut(usize, Profile)) {
-        for (block, profile) in self.profiles.iter_mut().enumerate() {
+        for (block, profile) in self.seen.profiles.iter_mut().enumerate() {
             if *profile != Profile::default() {
                 each(block, std::mem::take(profile));
             }
@@ -253,39 +266,41 @@ impl Watcher {
 
 impl Observer for Watcher {
     fn enter(&mut self, block: u32, mask: u32, registers: &Registers<'_>) {
-        self.block = Some(block);
-        let Some(entries) = self.entries.get_mut(block as usize) else { return };
+        let seen = &mut self.seen;
+        seen.block = Some(block);
+        let Some(entries) = seen.entries.get_mut(block as usize) else { return };
         *entries += 1;
-        self.is_on = *entries <= ALL_OF || *entries % ONE_IN == 0;
-        let Some(profile) = self.profiles.get_mut(block as usize).filter(|_| self.is_on) else { return };
-        self.recorder.enter(profile);
+        seen.is_on = *entries <= ALL_OF || *entries % ONE_IN == 0;
+        let Some(profile) = seen.profiles.get_mut(block as usize).filter(|_| seen.is_on) else { return };
+        seen.recorder.enter(profile);
         for &(at, constant) in &self.known.values[block as usize] {
             let row = match at {
                 Where::Register(r) => registers.row(r),
                 _ => [constant; 32],
             };
-            self.recorder.value(profile, at, mask, &row);
+            seen.recorder.value(profile, at, mask, &row);
         }
     }
 
     fn branch(&mut self, place: u32, active: u32, taken: u32) {
-        let Some(profile) = self.block.and_then(|b| self.profiles.get_mut(b as usize)) else { return };
+        let Watching { recorder, block, profiles, is_on, checked, .. } = &mut self.seen;
+        let Some(profile) = block.and_then(|b| profiles.get_mut(b as usize)) else { return };
         for told in self.known.told_at(place) {
             match told {
-                Told::Branch(at) if self.is_on => self.recorder.branch(profile, *at, active, taken),
-                Told::Converted { place: at, taken: way } if self.is_on => {
+                Told::Branch(at) if *is_on => recorder.branch(profile, *at, active, taken),
+                Told::Converted { place: at, taken: way } if *is_on => {
                     let jump = if *way { taken } else { active & !taken };
-                    self.recorder.branch(profile, *at, active, jump);
+                    recorder.branch(profile, *at, active, jump);
                 }
-                Told::Assumed { place: at, taken: way } if taken == 0 && self.is_on => {
-                    self.recorder.branch(profile, *at, active, if *way { active } else { 0 });
+                Told::Assumed { place: at, taken: way } if taken == 0 && *is_on => {
+                    recorder.branch(profile, *at, active, if *way { active } else { 0 });
                 }
                 Told::Check(kinds) => {
-                    let checked = self.checked.entry(place).or_default();
+                    let checked = checked.entry(place).or_default();
                     checked.checks += 1;
                     if taken != 0 {
                         checked.failed += 1;
-                        kinds.iter().for_each(|k| self.recorder.failed(profile, k));
+                        kinds.iter().for_each(|k| recorder.failed(profile, k));
                     }
                 }
                 _ => {}
@@ -294,31 +309,37 @@ impl Observer for Watcher {
     }
 
     fn access(&mut self, place: u32, access: &Access) {
-        if !self.is_on {
+        if !self.seen.is_on {
             return;
         }
-        let Some(profile) = self.block.and_then(|b| self.profiles.get_mut(b as usize)) else { return };
+        let Watching { recorder, block, profiles, .. } = &mut self.seen;
+        let Some(profile) = block.and_then(|b| profiles.get_mut(b as usize)) else { return };
         for told in self.known.told_at(place) {
             if let Told::Access { place: at, is_store } = told {
                 let lanes = std::array::from_fn(|n| access.address(n as u32));
-                self.recorder.access(profile, *at, access.mask, &lanes, access.size, *is_store);
+                recorder.access(profile, *at, access.mask, &lanes, access.size, *is_store);
             }
         }
     }
 
     fn result(&mut self, place: u32, mask: u32, value: &[u32; 32]) {
-        if !self.is_on {
+        if !self.seen.is_on {
             return;
         }
-        let Some(profile) = self.block.and_then(|b| self.profiles.get_mut(b as usize)) else { return };
+        let Watching { recorder, block, profiles, .. } = &mut self.seen;
+        let Some(profile) = block.and_then(|b| profiles.get_mut(b as usize)) else { return };
         for told in self.known.told_at(place) {
             if let Told::Loaded(at) = told {
-                self.recorder.value(profile, Where::Loaded(*at), mask, value);
+                recorder.value(profile, Where::Loaded(*at), mask, value);
             }
         }
     }
 
     fn as_any(&mut self) -> &mut dyn std::any::Any {
+        self
+    }
+
+    fn as_any_ref(&self) -> &dyn std::any::Any {
         self
     }
 }

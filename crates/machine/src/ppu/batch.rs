@@ -4,6 +4,7 @@ use super::checkpoint::{self, Begun};
 use super::{CONSTANT_BASE, INSTRUCTION_BYTES, Part, Ppu, Run, RunOptions, Stopped};
 use crate::counters::Counters;
 use crate::observe::{self, Traffic};
+use crate::optimizing::Services;
 use crate::sm::code::Class;
 use crate::sm::policy::Program;
 use crate::sm::watch::Watcher;
@@ -13,6 +14,14 @@ use crate::tasks::{Allocate, Batch, BatchTimed, Separate, Tasks};
 use crate::workers::Workers;
 use simt::Memory;
 use std::sync::Arc;
+
+/// Places of the largest scoreboard: registers, uniform ones, predicates as operands and as guards.
+const MOST_PLACES: usize = 256 + 64 + 16;
+
+/// Bytes of code that may be made while launches run.
+fn code_room(options: &RunOptions<'_>, config: &crate::Config) -> u32 {
+    options.optimize.map_or(0, |_| config.optimizer.code_bytes)
+}
 
 impl Ppu {
     /// Runs all that a host wants done by several push buffers, to its end. `buffer` has room for CTAs that are suspended.
@@ -27,22 +36,40 @@ impl Ppu {
         let mut resumed = options.resume.map(|bytes| self.resume(bytes)).transpose()?;
         let start = resumed.as_ref().map_or(self.now.later(self.next_submit), |begun| begun.reached.start);
         let grids = self.launches;
+        let mut services = None;
         let mut tasks = match &mut resumed {
             Some(begun) => {
+                let saved = begun.services.take();
                 let kept = begun.tasks.take().ok_or_else(|| checkpoint::damaged("a single launch"))?;
                 let known = self.programs.len();
-                let tasks = Tasks::resume(batch, buffer, kept, &config, memory, |image| self.place(image));
+                let room = code_room(options, &config);
+                let with_versions = |contexts: &mut [Context<'_>]| {
+                    if let (Some(optimize), Some(saved)) = (options.optimize, saved) {
+                        services = Services::restore(optimize, saved, contexts, &config);
+                    }
+                    services.is_some() == options.optimize.is_some()
+                };
+                let place = |image: &_| self.place(image);
+                let tasks = Tasks::resume(batch, buffer, kept, &config, memory, room, with_versions, place);
                 if self.programs.len() != known {
                     return Err(checkpoint::damaged("another program"));
                 }
                 tasks.ok_or_else(|| checkpoint::damaged("other tasks"))?
             }
-            None => Tasks::new(batch, buffer, start, grids, &config, memory, |image| self.place(image)),
+            None => {
+                let room = code_room(options, &config);
+                services = options.optimize.map(|o| Services::new(o, std::mem::take(&mut self.versions)));
+                Tasks::new(batch, buffer, start, grids, &config, memory, room, |image| self.place(image))
+            }
         };
-        let begin = Begin {
+        let mut begin = Begin {
             launches: tasks.groups(),
             ..Begin::new(tasks.contexts.iter().map(|c| &c.code), CONSTANT_BASE, 0)
         };
+        if services.is_some() {
+            // What versions will have is not known yet.
+            (begin.classes, begin.instructions) = (u32::MAX, tasks.longest());
+        }
         // Of several programs none is known to the schedulers.
         let mut images = tasks.images();
         let program = match (images.next(), images.next()) {
@@ -55,7 +82,7 @@ impl Ppu {
         let (parts, begun) = match resumed {
             Some(mut begun) => {
                 self.sms.iter_mut().for_each(|sm| sm.set_program(&program));
-                (begun.parts(self.sms.drain(..), &tasks.contexts)?, begun)
+                (begun.parts(self.sms.drain(..), &tasks.contexts, services.as_ref())?, begun)
             }
             None => {
                 self.memory.reset_counters();
@@ -63,7 +90,8 @@ impl Ppu {
                     self.memory.host_write(place, image.code.len() as u64 * INSTRUCTION_BYTES);
                 }
                 let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.sms.len());
-                let size = (tasks.most_places(), begin.instructions * begin.launches.max(1));
+                let places = if services.is_some() { MOST_PLACES } else { tasks.most_places() };
+                let size = (places, begin.instructions * begin.launches.max(1));
                 for mut sm in self.sms.drain(..) {
                     sm.record_choices(false);
                     sm.watch_progress(None, start);
@@ -86,6 +114,7 @@ impl Ppu {
         let checkpointed = &mut self.checkpointed;
         let mut run =
             Run::new(&config, system, front, memory, options, parts, begun, kept, checkpointed, Some(tasks));
+        run.services = services;
         let threads = options.threads.max(1);
         let outcome = ready.and_then(|()| Workers::with(threads, |workers| run.finish(workers, reached)));
         if let Some(print) = options.print {
@@ -97,6 +126,7 @@ impl Ppu {
         let mut rows = vec![[0; STALLS]; begin.instructions * begin.launches.max(1)];
         let mut separate = vec![Counters::default(); begin.launches];
         let traffic = run.traffic.take();
+        let mut services = run.services.take();
         let mut watchers = Vec::new();
         for mut part in run.parts {
             part.sm.add_to(&mut counters, &mut rows);
@@ -113,12 +143,20 @@ impl Ppu {
         let launches = tasks.timed();
         let own: Vec<(&Context<'_>, &[StallCycles])> = tasks.contexts[..tasks.separate()]
             .iter()
-            .map(|c| (c, &rows[c.rows as usize..][..c.code.len()]))
+            .map(|c| {
+                // What child tasks ran is counted with it, wherever its code lies.
+                let length = if services.is_some() { begin.instructions } else { c.code.len() };
+                (c, &rows[c.rows as usize..][..length])
+            })
             .collect();
         let mut details = Vec::new();
         if let Some(traffic) = traffic {
             details = observe::details(watchers, &own);
             for (detail, (context, _)) in details.iter_mut().zip(&own) {
+                if let Some(services) = &services {
+                    let length = context.launch.program().image().code.len() + 1;
+                    observe::fold(detail, length, |pc| services.origin(context, pc));
+                }
                 detail.code_base = context.code.first_line * crate::units::LINE;
                 traffic.clone().finish(end - start, counters, &mut detail.timeline);
             }
@@ -130,16 +168,26 @@ impl Ppu {
                 counters: known.unwrap_or(counters),
                 stalls: stalls.to_vec(),
                 detail: details.next().map(Box::new),
+                optimized: None,
             };
+            if let Some(services) = &mut services {
+                let length = context.launch.program().image().code.len() + 1;
+                observe::fold_stalls(&mut own.stalls, length, |pc| services.origin(context, pc));
+                own.optimized = services.report(n);
+            }
             if known.is_some() {
                 own.count(context, tasks.totals(n));
             }
             own
         });
+        let separate = separate.collect();
+        if let Some(services) = services {
+            self.versions = services.into_kept();
+        }
         Ok(BatchTimed {
             cycles: end - start,
             counters,
-            separate: separate.collect(),
+            separate,
             launches,
             read: std::mem::take(&mut tasks.read),
             moves: std::mem::take(&mut tasks.moves),

@@ -9,8 +9,10 @@ use crate::Config;
 use crate::front::Front;
 use crate::memory;
 use crate::observe::Traffic;
+use crate::optimizing::{SavedServices, Services};
 use crate::ports::{CtaEnd, Request, Response};
 use crate::sm::preemption;
+use crate::sm::replacing;
 use crate::sm::trace_cell::Registers;
 use crate::sm::{Context, Sm, Work};
 use crate::sm::{CtaSlot, NO_CONTEXT};
@@ -101,6 +103,7 @@ struct State<'a> {
     printed: &'a BTreeMap<(usize, u64), Vec<u8>>,
     traffic: &'a Option<Traffic>,
     tasks: Option<tasks::Kept>,
+    services: Option<SavedServices>,
 }
 
 #[derive(Serialize)]
@@ -110,13 +113,15 @@ struct PartState<'a> {
     arriving: &'a [preemption::Saved],
     requests: &'a [Request],
     answers: &'a [Response],
+    replacing: Vec<Option<replacing::Saved>>,
 }
 
 impl<'a> PartState<'a> {
     fn new(part: &'a Part<'_>) -> PartState<'a> {
         let Part { sm, work, requests, answers } = part;
         let ctas = work.ctas.iter().map(Cta::new).collect();
-        PartState { sm, ctas, arriving: &work.arriving, requests, answers }
+        let replacing = sm.replacing.iter().map(|r| r.as_ref().map(|r| r.save(work))).collect();
+        PartState { sm, ctas, arriving: &work.arriving, requests, answers, replacing }
     }
 }
 
@@ -134,6 +139,7 @@ struct Saved {
     printed: BTreeMap<(usize, u64), Vec<u8>>,
     traffic: Option<Traffic>,
     tasks: Option<tasks::Kept>,
+    services: Option<SavedServices>,
 }
 
 #[derive(Deserialize)]
@@ -143,6 +149,7 @@ struct SavedPart {
     arriving: Vec<preemption::Saved>,
     requests: Vec<Request>,
     answers: Vec<Response>,
+    replacing: Vec<Option<replacing::Saved>>,
 }
 
 /// A CTA slot.
@@ -209,6 +216,9 @@ pub(super) struct Begun {
     parts: Vec<(Vec<Cta>, Vec<preemption::Saved>, Vec<Request>, Vec<Response>)>,
     /// Where more than one launch runs.
     pub tasks: Option<tasks::Kept>,
+    /// Where code is optimized while it runs, and what SMs know of that.
+    pub services: Option<SavedServices>,
+    replacing: Vec<Vec<Option<replacing::Saved>>>,
     pub is_active: Vec<bool>,
     pub outboxes: Vec<Vec<Request>>,
     pub inboxes: Vec<Vec<Response>>,
@@ -253,12 +263,15 @@ impl Ppu {
             printed: saved.printed,
             traffic: saved.traffic,
             tasks: saved.tasks,
+            services: saved.services,
+            replacing: Vec::with_capacity(sms),
         };
         for (own, part) in self.sms.iter_mut().zip(saved.parts) {
             if !own.replace(part.sm) {
                 return Err(damaged("another kind of SM"));
             }
             begun.parts.push((part.ctas, part.arriving, part.requests, part.answers));
+            begun.replacing.push(part.replacing);
         }
         let kept = saved.kept;
         (self.now, self.next_submit, self.launches) = (kept.now, kept.next_submit, kept.launches);
@@ -278,6 +291,8 @@ impl Begun {
             reached: Reached { start, until, finished: None, ctas_done: 0 },
             parts: Vec::new(),
             tasks: None,
+            services: None,
+            replacing: Vec::new(),
             is_active: vec![false; sms],
             outboxes: vec![Vec::new(); sms],
             inboxes: vec![Vec::new(); sms],
@@ -292,6 +307,7 @@ impl Begun {
         &mut self,
         sms: impl Iterator<Item = Sm>,
         contexts: &Arc<Vec<Context<'l>>>,
+        services: Option<&Services>,
     ) -> Result<Vec<Part<'l>>, Stopped> {
         let with_ctas = |(sm, (ctas, arriving, requests, answers)): (Sm, (Vec<Cta>, _, _, _))| {
             let slots = sm.size().0;
@@ -301,7 +317,12 @@ impl Begun {
             sm.is_sound(&work).then_some(Part { sm, work, requests, answers })
         };
         let parts: Option<Vec<Part<'l>>> = sms.zip(std::mem::take(&mut self.parts)).map(with_ctas).collect();
-        parts.ok_or_else(|| damaged("a CTA that cannot be"))
+        let mut parts = parts.ok_or_else(|| damaged("a CTA that cannot be"))?;
+        let replacing = std::mem::take(&mut self.replacing);
+        if services.is_some_and(|s| !s.rejoin(&mut parts, replacing)) {
+            return Err(damaged("other versions of code"));
+        }
+        Ok(parts)
     }
 }
 
@@ -333,6 +354,7 @@ impl Run<'_, '_> {
             printed: &self.printed,
             traffic: &self.traffic,
             tasks: self.tasks.as_ref().map(|tasks| tasks.keep(self.device)),
+            services: self.services.as_ref().map(Services::save),
         };
         let zeros = self.tasks.as_ref().map(|tasks| tasks.untouched());
         let moment = Moment { cycle: reached.until, state, zeros };

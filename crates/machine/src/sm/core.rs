@@ -156,9 +156,10 @@ pub struct Sm {
     pub spawned: Vec<Spawned>,
     /// CTAs whose warps all wait, some of them for child tasks: launch, CTA.
     pub waiting_parents: Vec<(u32, u64)>,
-    /// Versions of code, where it is optimized while it runs, and when an optimizing warp issues next. Such launches are not saved.
+    /// Versions of code, by launch, where it is optimized while it runs, and when an optimizing warp issues next. They are saved by
+    /// themselves.
     #[serde(skip)]
-    pub replacing: Option<Box<Replacing>>,
+    pub replacing: Vec<Option<Box<Replacing>>>,
     pub(super) work_at: u64,
 }
 
@@ -225,7 +226,7 @@ impl Sm {
             moves: Vec::new(),
             spawned: Vec::new(),
             waiting_parents: Vec::new(),
-            replacing: None,
+            replacing: Vec::new(),
             work_at: u64::MAX,
         }
     }
@@ -324,6 +325,12 @@ impl Sm {
     /// When the next request leaves.
     pub fn next_request(&self) -> Option<Cycle> {
         self.out.iter().map(|r| r.at).chain(self.outgoing.next()).min()
+    }
+
+    /// Whether CTAs of a launch are here, or on their way.
+    pub fn has_ctas_of(&self, work: &Work<'_>, context: usize) -> bool {
+        work.ctas.iter().any(|c| c.is_used && c.context == context)
+            || self.starts.iter().any(|s| s.launch as usize == context)
     }
 
     /// Instructions issued in this launch.

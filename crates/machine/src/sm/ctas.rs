@@ -57,7 +57,7 @@ impl Sm {
         (cta.alive, cta.staying) = (slots.len() as u32, slots.len() as u32);
         (cta.blocked, cta.end, cta.is_used, cta.times) = (0, 0, true, 0);
         cta.phases = cta.resident.cta().ended_phases;
-        if self.replacing.is_some() {
+        if !self.replacing.is_empty() {
             self.begin_units(work, slot, now);
         }
         if self.resident_warps == 0 {
@@ -112,7 +112,7 @@ impl Sm {
         if let Some(recorder) = self.watcher.as_mut().and_then(|w| w.recorder.as_mut()) {
             recorder.arrive(n as u16);
         }
-        if self.replacing.is_some() {
+        if !self.replacing.is_empty() {
             self.arrive_optimizing(work, n, release, now);
         }
         let warp = &mut self.warps[n];
@@ -220,7 +220,7 @@ impl Sm {
         }
         // Warps that waited for its threads only go on.
         let at = now + u64::from(self.spec.latency.barrier);
-        if self.replacing.is_some() {
+        if !self.replacing.is_empty() {
             self.arrive_optimizing(work, n, at, now);
         }
         self.release(work, n, at, now);
@@ -265,8 +265,9 @@ impl Sm {
                 warp_instructions: cta.resident.executed(),
                 thread_instructions: cta.resident.thread_executed(),
             });
-            if self.replacing.is_some() {
-                self.end_units(slot, now);
+            if !self.replacing.is_empty() {
+                let context = cta.context;
+                self.end_units(context, slot, now);
             }
         } else if !self.moving.is_empty() {
             self.check_drained(work, slot, now);

@@ -22,6 +22,8 @@ pub struct LaunchTimed {
     pub thread_instructions: u64,
     /// Times that CTAs of it were suspended.
     pub suspended: u64,
+    /// Versions of its code that were made while it ran, or taken over.
+    pub versions: u32,
 }
 
 /// A launch, of the host or of a kernel.
@@ -166,6 +168,7 @@ impl Jobs {
             warp_instructions: 0,
             thread_instructions: 0,
             suspended: 0,
+            versions: 0,
         };
         self.list.push(Job {
             launch,

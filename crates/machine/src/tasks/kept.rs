@@ -5,6 +5,7 @@ use super::jobs::{Jobs, SavedJob};
 use super::serve::{OpenQueue, Tasks};
 use super::{Allocate, Transfer};
 use crate::Config;
+use crate::sm::Context;
 use crate::sm::preemption::{Area, Moved, Saved, layout};
 use crate::units::Cycle;
 use isa::image::Image;
@@ -70,17 +71,19 @@ impl<'l, 'p> Tasks<'l, 'p> {
         self.buffer.untouched()
     }
 
-    /// Goes on with a batch; `None` where what was kept is not of it.
+    /// Goes on with a batch; `None` where what was kept is not of it. `with_versions` gives contexts the code that was made for them.
     pub fn resume(
         batch: &'p Batch,
         buffer: &'p mut dyn Allocate,
         kept: Kept,
         config: &Config,
         memory: &'l Memory,
+        code_room: u32,
+        with_versions: impl FnOnce(&mut [Context<'l>]) -> bool,
         place: impl FnMut(&Image) -> u64,
     ) -> Option<Tasks<'l, 'p>> {
         let host: Vec<Arc<Launch>> = batch.launches.iter().map(|l| l.launch.clone()).collect();
-        let mut tasks = Tasks::empty(batch, buffer, kept.start, place);
+        let mut tasks = Tasks::empty(batch, buffer, kept.start, code_room, place);
         tasks.jobs = Jobs::restore(kept.jobs, &host, memory)?;
         let jobs = tasks.jobs.list.len();
         let is_sound = kept.records.iter().eq(batch.launches.iter().map(|l| &l.tmd))
@@ -100,6 +103,9 @@ impl<'l, 'p> Tasks<'l, 'p> {
             contexts.push(tasks.context(job, number as u32, config, memory));
             tasks.made_for.push(job);
             tasks.job_of.push(has.then_some(job));
+        }
+        if !with_versions(&mut contexts) {
+            return None;
         }
         tasks.contexts = Arc::new(contexts);
         tasks.grids = kept.grids;

@@ -8,12 +8,14 @@ mod groups;
 mod jobs;
 mod kept;
 mod serve;
+mod starting;
 
 pub use jobs::{Job, LaunchTimed};
 pub(crate) use kept::Kept;
 pub(crate) use serve::{Tasks, preferred_split, task_of};
 
 use crate::counters::Counters;
+use crate::optimizing::Optimized;
 use crate::sm::preemption::{Mode, Moved};
 use crate::stall::StallCycles;
 use simt::memory::Bounds;
@@ -137,6 +139,8 @@ pub struct Separate {
     pub stalls: Vec<StallCycles>,
     /// Where it was asked for.
     pub detail: Option<Box<Detail>>,
+    /// What was optimized, where that was asked for.
+    pub optimized: Option<Box<Optimized>>,
 }
 
 /// What became of a batch.

@@ -1,13 +1,14 @@
 //! What happens at exchange points while a batch runs.
 
 use super::jobs::{Job, Jobs, LaunchTimed, Next};
-use super::{Allocate, Batch, MAX_CHILDREN, SEPARATE, Step, Transfer, What, transfer};
+use super::{Allocate, Batch, SEPARATE, Step, Transfer, What, transfer};
 use crate::Config;
 use crate::command::{Command, Task};
 use crate::compute_scheduler::tmd::Metadata;
 use crate::distribution::{Needs, Occupancy, Preemption};
 use crate::front::{Event, Front};
 use crate::memory;
+use crate::optimizing::{Services, most_instructions};
 use crate::ports::{CtaEnd, CtaStart, Left, Reason, Suspend};
 use crate::ppu::{CODE_BASE, CONSTANT_BASE, LOCAL_BASE, Part, Stopped};
 use crate::sm::code::Code;
@@ -19,7 +20,7 @@ use isa::image::Image;
 use serde::{Deserialize, Serialize};
 use simt::cta::ChildOrder;
 use simt::queue::Queue;
-use simt::{Fault, FaultKind, Launch, Memory};
+use simt::{Launch, Memory};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -99,11 +100,12 @@ pub(crate) fn task_of(launch: &Launch, number: u32, priority: u8, first: u64) ->
 }
 
 impl<'l, 'p> Tasks<'l, 'p> {
-    /// Of a batch, with nothing done. `place` says where an image's code lies.
+    /// Of a batch, with nothing done. Bytes of code may be made beside that of its programs; `place` says where an image's code lies.
     pub(super) fn empty(
         batch: &'p Batch,
         buffer: &'p mut dyn Allocate,
         start: Cycle,
+        code_room: u32,
         mut place: impl FnMut(&Image) -> u64,
     ) -> Tasks<'l, 'p> {
         let mut tasks = Tasks {
@@ -135,8 +137,10 @@ impl<'l, 'p> Tasks<'l, 'p> {
             let image = own.launch.program().image();
             if !tasks.places.iter().any(|(known, _)| Arc::ptr_eq(known, image)) {
                 tasks.places.push((image.clone(), place(image)));
-                // Behind the last instruction there is the engine's guard.
-                tasks.longest = tasks.longest.max(image.code.len() as u32 + 1);
+                // Behind the last instruction there is the engine's guard, or room for more code.
+                let own = image.code.len();
+                let most = if code_room == 0 { own + 1 } else { most_instructions(own, code_room) };
+                tasks.longest = tasks.longest.max(most as u32);
             }
         }
         tasks
@@ -150,9 +154,10 @@ impl<'l, 'p> Tasks<'l, 'p> {
         grids: u64,
         config: &Config,
         memory: &'l Memory,
+        code_room: u32,
         place: impl FnMut(&Image) -> u64,
     ) -> Tasks<'l, 'p> {
-        let mut tasks = Tasks::empty(batch, buffer, start, place);
+        let mut tasks = Tasks::empty(batch, buffer, start, code_room, place);
         tasks.grids = grids;
         let mut contexts = Vec::new();
         for (number, own) in batch.launches.iter().enumerate() {
@@ -397,6 +402,7 @@ impl<'l, 'p> Tasks<'l, 'p> {
         parts: &mut [Part<'l>],
         is_active: &mut [bool],
         memory: (&mut memory::System, &'l Memory),
+        mut services: Option<&mut Services>,
         config: &Config,
     ) -> Result<(), Stopped> {
         let (system, device) = memory;
@@ -410,6 +416,9 @@ impl<'l, 'p> Tasks<'l, 'p> {
                     job.timed.known = since;
                     let bank = job.launch.kernel().function().param_bytes;
                     self.preload(system, metadata.task.launch, bank);
+                    if let Some(services) = &mut services {
+                        self.optimize(metadata.task.launch, until, services, parts, system, config);
+                    }
                     front.add_task(at, metadata.task, split, Some(channel));
                 }
                 Event::Transferred { number } => self.transferred(number, system, device)?,
@@ -424,13 +433,21 @@ impl<'l, 'p> Tasks<'l, 'p> {
                 Event::Notify { .. } => {}
             }
         }
-        self.spawn(until, front, parts, system, device, config)?;
+        self.spawn(until, front, parts, system, device, services.as_deref_mut(), config)?;
         let mut next = Vec::new();
         for (number, at) in front.finished() {
             if let Some(job) = self.job_of.get(number as usize).copied().flatten() {
                 self.jobs.ended(job, &mut next);
             }
-            self.go_on(&mut next, at, until, front, parts, is_active, system, device, config);
+            // None of its CTAs comes any more.
+            if let (Some(services), Some(job)) =
+                (&mut services, self.job_of.get(number as usize).copied().flatten())
+            {
+                let is_own = job < self.batch.launches.len();
+                self.jobs.list[job].timed.versions = services.end(number, is_own, parts);
+            }
+            let services = services.as_deref_mut();
+            self.go_on(&mut next, at, until, front, parts, is_active, system, device, services, config);
         }
         self.feed_queues(until, front, device);
         self.stop(until, front, parts);
@@ -442,7 +459,7 @@ impl<'l, 'p> Tasks<'l, 'p> {
         Ok(())
     }
 
-    fn preload(&self, system: &mut memory::System, number: u32, param_bytes: u32) {
+    pub(super) fn preload(&self, system: &mut memory::System, number: u32, param_bytes: u32) {
         let bank = u64::from(isa::abi::launch::PARAMS) + u64::from(param_bytes);
         system.preload_constants(CONSTANT_BASE + (u64::from(number) << LAUNCH_SHIFT), bank);
     }
@@ -483,92 +500,9 @@ impl<'l, 'p> Tasks<'l, 'p> {
         Ok(())
     }
 
-    /// Child tasks that kernels started.
-    fn spawn(
-        &mut self,
-        until: Cycle,
-        front: &mut Front,
-        parts: &mut [Part<'l>],
-        system: &mut memory::System,
-        device: &'l Memory,
-        config: &Config,
-    ) -> Result<(), Stopped> {
-        let mut ready = Vec::new();
-        for part in parts.iter_mut() {
-            for spawned in std::mem::take(&mut part.sm.spawned) {
-                let Some(parent) = self.job_of[spawned.launch as usize] else { continue };
-                for child in spawned.children {
-                    let (job, is_ready) =
-                        self.jobs.start_child(parent, spawned.linear, child.launch, child.order);
-                    if is_ready {
-                        ready.push(job);
-                    }
-                    if self.jobs.children() > MAX_CHILDREN {
-                        let fault = Fault {
-                            kind: FaultKind::TooManyChildren(MAX_CHILDREN),
-                            pc: isa::Pc(spawned.pc),
-                            cta: spawned.cta,
-                            thread: [0; 3],
-                            access: None,
-                        };
-                        return Err(Stopped::Fault(Failure {
-                            at: until,
-                            launch: spawned.launch,
-                            linear: spawned.linear,
-                            fault: Box::new(fault),
-                        }));
-                    }
-                }
-            }
-        }
-        for job in ready {
-            self.start_child(job, until, front, parts, system, device, config);
-        }
-        Ok(())
-    }
-
-    /// A child task goes to the compute scheduler.
-    fn start_child(
-        &mut self,
-        job: usize,
-        at: Cycle,
-        front: &mut Front,
-        parts: &mut [Part<'l>],
-        system: &mut memory::System,
-        device: &'l Memory,
-        config: &Config,
-    ) {
-        let launch = self.jobs.list[job].launch.clone();
-        let free = self.job_of.iter().position(Option::is_none);
-        let number = free.unwrap_or(self.job_of.len());
-        let context = self.context(job, number as u32, config, device);
-        let mut contexts: Vec<Context<'l>> = self.contexts.to_vec();
-        match free {
-            Some(n) => {
-                (contexts[n], self.job_of[n], self.made_for[n]) = (context, Some(job), job);
-                // The number was another launch's: what belongs to that is forgotten.
-                for part in parts.iter_mut() {
-                    part.work.give_up(n);
-                    part.sm.forget_constants();
-                }
-            }
-            None => {
-                contexts.push(context);
-                self.job_of.push(Some(job));
-                self.made_for.push(job);
-            }
-        }
-        self.contexts = Arc::new(contexts);
-        for part in parts.iter_mut() {
-            part.work.contexts = self.contexts.clone();
-        }
-        let number = number as u32;
-        let own = &mut self.jobs.list[job];
-        own.number = Some(number);
-        own.timed.known = at.since(self.start);
-        let task = task_of(&launch, number, own.priority, 0);
-        self.preload(system, number, launch.kernel().function().param_bytes);
-        front.add_task(at, task, preferred_split(config, &task), None);
+    /// Instructions of the longest program, with room for code that is made while it runs.
+    pub fn longest(&self) -> usize {
+        self.longest as usize
     }
 
     /// What follows from the end of a launch.
@@ -582,11 +516,15 @@ impl<'l, 'p> Tasks<'l, 'p> {
         is_active: &mut [bool],
         system: &mut memory::System,
         device: &'l Memory,
+        mut services: Option<&mut Services>,
         config: &Config,
     ) {
         for what in next.drain(..) {
             match what {
-                Next::Start(job) => self.start_child(job, at, front, parts, system, device, config),
+                Next::Start(job) => {
+                    let services = services.as_deref_mut();
+                    self.start_child(job, at, front, parts, system, device, services, config);
+                }
                 Next::Done(job) => {
                     self.end = self.end.later(at);
                     let own = &mut self.jobs.list[job];

@@ -9,6 +9,7 @@ pub use spec::Spec;
 pub use table::{PointerTable, Row};
 pub use traffic::Layout;
 
+use super::replacing::Unit;
 use crate::ports::{Reason, Suspend};
 use crate::units::{Cycle, SmId};
 pub(super) use moving::Moving;
@@ -87,6 +88,8 @@ pub struct Saved {
     /// Times that it was suspended.
     pub times: u32,
     pub(super) warps: Vec<SavedWarp>,
+    /// What is known of the code that its threads run, where that is optimized.
+    pub(super) units: Vec<Unit>,
 }
 
 impl Saved {

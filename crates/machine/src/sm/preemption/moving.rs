@@ -308,7 +308,8 @@ impl Sm {
         self.note_move(moving, launch, linear, cta.times, now);
         let (children, times) = (cta.resident.cta().children, cta.times);
         let reason = moving.order.suspend.reason;
-        work.saved.push(Saved { launch, linear, children, area, mode, reason, times, warps });
+        let units = if self.replacing.is_empty() { Vec::new() } else { self.suspend_units(work, slot, now) };
+        work.saved.push(Saved { launch, linear, children, area, mode, reason, times, warps, units });
     }
 
     fn note_move(&mut self, moving: &Moving, launch: u32, linear: u64, times: u32, now: u64) {
@@ -375,6 +376,10 @@ impl Sm {
             read = read.filter(|_| local.is_ok());
         }
         (cta.linear, cta.is_used, cta.end) = (saved.linear, true, 0);
+        if !saved.units.is_empty() {
+            self.resume_units(work, slot, saved.units);
+        }
+        let cta = &mut work.ctas[slot];
         (cta.alive, cta.staying) = (slots.len() as u32, slots.len() as u32);
         (cta.phases, cta.times) = (cta.resident.cta().ended_phases, saved.times);
         let Some(issuing) = read else {

@@ -3,6 +3,10 @@
 //! Nothing happens anywhere but where all threads of a set wait at a barrier, or have not begun. There profiles are looked at, versions
 //! are asked for, and versions that have come take the place of others: warps leave the barrier for them.
 
+mod kept;
+
+pub use kept::Saved;
+
 use super::code::Code;
 use super::core::Sm;
 use super::work::Work;
@@ -12,6 +16,7 @@ use crate::optimizing::{
 };
 use crate::units::Cycle;
 use optimizer::Profile;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -19,7 +24,7 @@ use std::sync::Arc;
 const FEWEST_CHECKS: u64 = 8;
 
 /// A version that is on its way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Coming {
     entry: Entry,
     /// When it is there; never while a warp works on it.
@@ -27,7 +32,7 @@ struct Coming {
 }
 
 /// What a set of threads knows of a block.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Block {
     /// Seen since the last version was asked for, and what that was made from.
     profile: Profile,
@@ -45,8 +50,8 @@ struct Block {
 }
 
 /// A set of threads that is synchronised together: a CTA, or a warp.
-#[derive(Clone, Debug)]
-struct Unit {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Unit {
     table: Table,
     blocks: Vec<Block>,
     checked: BTreeMap<u32, crate::optimizing::Checked>,
@@ -55,7 +60,7 @@ struct Unit {
 }
 
 /// Work of a warp that optimizes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Job {
     slot: usize,
     unit: usize,
@@ -66,9 +71,11 @@ struct Job {
     next: u64,
 }
 
-/// Versions on an SM.
+/// Versions of a launch on an SM.
 pub struct Replacing {
     pub known: Arc<Known>,
+    /// The launch's number.
+    context: usize,
     /// By CTA slot.
     units: Vec<Vec<Unit>>,
     /// Until when all threads of a CTA slot wait at a barrier.
@@ -90,9 +97,10 @@ pub struct Replacing {
 }
 
 impl Replacing {
-    pub fn new(known: &Arc<Known>, above: &Arc<Table>) -> Replacing {
+    pub fn new(known: &Arc<Known>, above: &Arc<Table>, context: usize) -> Replacing {
         Replacing {
             known: known.clone(),
+            context,
             units: Vec::new(),
             waiting: Vec::new(),
             table: Table::new(known.blocks()),
@@ -107,9 +115,32 @@ impl Replacing {
         }
     }
 
+    /// Units of a CTA of so many warps.
+    fn units_of(&self, warps: usize) -> usize {
+        if self.known.level == Level::Warp { warps } else { 1 }
+    }
+
+    /// Puts the units of a CTA into its slot.
+    fn put(&mut self, slot: usize, units: Vec<Unit>) {
+        if self.units.len() <= slot {
+            self.units.resize(slot + 1, Vec::new());
+            self.waiting.resize(slot + 1, 0);
+        }
+        self.units[slot] = units;
+        self.waiting[slot] = 0;
+    }
+
     fn next_work(&self) -> u64 {
         let fetches = self.fetches.iter().map(|f| f.0);
         self.jobs.iter().map(|j| j.next).chain(fetches).min().unwrap_or(u64::MAX)
+    }
+
+    /// A CTA is gone: nobody works for it, and what is to be fetched for the last one is not.
+    fn forget(&mut self, slot: usize) {
+        self.jobs.retain(|j| j.slot != slot);
+        if self.units.iter().all(Vec::is_empty) {
+            self.fetches.clear();
+        }
     }
 
     /// A version was made for a unit, or there is nothing to gain.
@@ -139,16 +170,6 @@ impl Replacing {
         }
     }
 
-    /// A helper warp takes up the oldest job.
-    fn start_helper(&mut self, sub_cores: usize, now: u64) {
-        let number = self.tally.jobs as usize;
-        if self.known.who == Who::Helper
-            && let Some(job) = self.jobs.front_mut().filter(|j| j.next == u64::MAX)
-        {
-            (job.sub_core, job.next) = (number % sub_cores.max(1), now + 1);
-        }
-    }
-
     /// The other versions of a block that a unit runs are no longer those of before.
     fn adopt(unit: &mut Unit, block: usize, entry: Option<Entry>) {
         let had = unit.table.get(block);
@@ -167,6 +188,15 @@ impl Unit {
     fn new(table: Table) -> Unit {
         let blocks = vec![Block::default(); table.blocks()];
         Unit { table, blocks, checked: BTreeMap::new(), entered: None }
+    }
+
+    /// Its CTA leaves the SM before its end: nobody there works for it any more.
+    fn leave(&mut self) {
+        self.entered = None;
+        for block in &mut self.blocks {
+            block.coming = block.coming.filter(|c| c.ready != u64::MAX);
+            block.is_asked = block.coming.is_some();
+        }
     }
 
     /// Why the version of a block that runs has to go, if it has to.
@@ -188,101 +218,141 @@ impl Unit {
 }
 
 impl Sm {
+    /// What is known of versions of a launch.
+    pub fn replacing_of(&mut self, context: usize) -> Option<&mut Replacing> {
+        self.replacing.get_mut(context)?.as_deref_mut()
+    }
+
+    /// A launch with this number is optimized from now on, or no longer; what was there.
+    pub fn set_replacing(&mut self, context: usize, new: Option<Box<Replacing>>) -> Option<Box<Replacing>> {
+        if self.replacing.len() <= context {
+            self.replacing.resize_with(context + 1, || None);
+        }
+        let old = std::mem::replace(&mut self.replacing[context], new);
+        while self.replacing.last().is_some_and(Option::is_none) {
+            self.replacing.pop();
+        }
+        if old.is_some() {
+            self.note_work();
+        }
+        old
+    }
+
     /// The next cycle at which a warp that optimizes takes an issue slot.
-    pub(super) fn note_work(&mut self) {
-        self.work_at = self.replacing.as_ref().map_or(u64::MAX, |r| r.next_work());
+    pub(crate) fn note_work(&mut self) {
+        self.work_at = self.replacing.iter().flatten().map(|r| r.next_work()).min().unwrap_or(u64::MAX);
         self.wake_at(self.work_at);
     }
 
-    /// Versions that were made arrive.
-    pub fn receive_versions(&mut self, answers: &[Answer], now: Cycle) {
+    /// The helper warp takes up the oldest job of the first launch that has some.
+    fn start_helper(&mut self, now: u64) {
         let sub_cores = self.subs.len();
-        if let Some(r) = &mut self.replacing {
+        let mut own = self.replacing.iter_mut().flatten().filter(|r| r.known.who == Who::Helper);
+        let Some(r) = own.find(|r| !r.jobs.is_empty()) else { return };
+        let number = r.tally.jobs as usize;
+        if let Some(job) = r.jobs.front_mut().filter(|j| j.next == u64::MAX) {
+            (job.sub_core, job.next) = (number % sub_cores.max(1), now + 1);
+        }
+    }
+
+    /// Versions that were made arrive.
+    pub fn receive_versions(&mut self, context: usize, answers: &[Answer], now: Cycle) {
+        if let Some(r) = self.replacing_of(context) {
             // It cannot have come before this SM could hear of it.
             answers.iter().for_each(|a| r.answer(&Answer { ready: a.ready.max(now.0), ..*a }));
-            r.start_helper(sub_cores, now.0);
+            self.start_helper(now.0);
             self.note_work();
         }
     }
 
     /// A CTA begins: its warps run what the sets that it belongs to run.
     pub(super) fn begin_units(&mut self, work: &mut Work<'_>, slot: usize, now: u64) {
-        let Some(r) = &mut self.replacing else { return };
+        let Some(r) = self.replacing_of(work.ctas[slot].context) else { return };
         let resident = &mut work.ctas[slot].resident;
-        let warps = resident.warps();
         let mut table = r.table.clone();
         table.merge(&r.above);
-        let entries = r.known.entries(|b| table.get(b).map(|e| e.version));
-        for w in 0..warps {
-            resident.observe(w, Some(Box::new(Watcher::new(&r.known))));
-            resident.set_entries(w, &entries);
-        }
-        if let Some(&first) = entries.first() {
+        let unit = Unit { entered: Some((0, now)), ..Unit::new(table) };
+        let units = vec![unit; r.units_of(resident.warps())];
+        set_warps(&r.known, resident, &units);
+        if let Some(&first) = resident.observed(0).1.first() {
             resident.begin_at(0, first);
         }
-        let units = if r.known.level == Level::Warp { warps } else { 1 };
-        if r.units.len() <= slot {
-            r.units.resize(slot + 1, Vec::new());
-            r.waiting.resize(slot + 1, 0);
+        r.put(slot, units);
+    }
+
+    /// A CTA is suspended: what is known of its threads goes with it.
+    pub(super) fn suspend_units(&mut self, work: &mut Work<'_>, slot: usize, now: u64) -> Vec<Unit> {
+        let cta = &mut work.ctas[slot];
+        let Some(r) = self.replacing_of(cta.context) else { return Vec::new() };
+        let mut units = r.units.get_mut(slot).map(std::mem::take).unwrap_or_default();
+        if !units.is_empty() {
+            gather(&mut units, &mut r.tally, &r.known, &mut cta.resident);
         }
-        let unit = Unit { entered: Some((0, now)), ..Unit::new(table) };
-        r.units[slot] = vec![unit; units];
-        r.waiting[slot] = 0;
+        units.iter_mut().for_each(Unit::leave);
+        r.forget(slot);
+        self.start_helper(now);
+        self.note_work();
+        units
+    }
+
+    /// A CTA that was suspended comes back, maybe to another SM.
+    pub(super) fn resume_units(&mut self, work: &mut Work<'_>, slot: usize, units: Vec<Unit>) {
+        let cta = &mut work.ctas[slot];
+        let Some(r) = self.replacing_of(cta.context) else { return };
+        if units.len() == r.units_of(cta.resident.warps()) {
+            set_warps(&r.known, &mut cta.resident, &units);
+            r.put(slot, units);
+        }
     }
 
     /// A CTA has ended: what its threads ran is offered to those that come.
-    pub(super) fn end_units(&mut self, slot: usize, now: u64) {
-        let sub_cores = self.subs.len();
-        let Some(r) = &mut self.replacing else { return };
+    pub(super) fn end_units(&mut self, context: usize, slot: usize, now: u64) {
+        let Some(r) = self.replacing_of(context) else { return };
         let units = r.units.get_mut(slot).map(std::mem::take).unwrap_or_default();
         if r.known.level >= Level::Sm {
             for unit in &units {
                 r.tally.discarded += u64::from(r.table.merge(&unit.table));
             }
         }
-        r.jobs.retain(|j| j.slot != slot);
-        if r.units.iter().all(Vec::is_empty) {
-            r.fetches.clear();
-        }
-        r.start_helper(sub_cores, now);
+        r.forget(slot);
+        self.start_helper(now);
         self.note_work();
     }
 
     /// Code of versions that have come is fetched; warps that optimize take issue slots.
     pub(super) fn take_slots(&mut self, work: &Work<'_>, now: u64) {
-        let interval = u64::from(self.replacing.as_ref().map_or(1, |r| r.known.spec.warp_interval));
-        let sub_cores = self.subs.len();
-        let Some(r) = &mut self.replacing else { return };
-        let mut n = 0;
-        while n < r.jobs.len() {
-            let job = &mut r.jobs[n];
-            if job.next > now {
-                n += 1;
-                continue;
+        for (context, r) in self.replacing.iter_mut().enumerate() {
+            let Some(r) = r else { continue };
+            let interval = u64::from(r.known.spec.warp_interval);
+            let mut n = 0;
+            while n < r.jobs.len() {
+                let job = &mut r.jobs[n];
+                if job.next > now {
+                    n += 1;
+                    continue;
+                }
+                self.subs[job.sub_core].hold_for(now, 1);
+                r.tally.slots += 1;
+                job.left -= 1;
+                job.next = now + interval;
+                if job.left > 0 {
+                    n += 1;
+                    continue;
+                }
+                let done = *job;
+                r.tally.jobs += 1;
+                r.jobs.remove(n);
+                if let Some(unit) = r.units.get_mut(done.slot).and_then(|u| u.get_mut(done.unit))
+                    && let Some(coming) = &mut unit.blocks[done.block as usize].coming
+                {
+                    coming.ready = now;
+                    r.fetches.push((now, coming.entry.version));
+                }
             }
-            self.subs[job.sub_core].hold_for(now, 1);
-            r.tally.slots += 1;
-            job.left -= 1;
-            job.next = now + interval;
-            if job.left > 0 {
-                n += 1;
-                continue;
-            }
-            let done = *job;
-            r.tally.jobs += 1;
-            r.jobs.remove(n);
-            if let Some(unit) = r.units.get_mut(done.slot).and_then(|u| u.get_mut(done.unit))
-                && let Some(coming) = &mut unit.blocks[done.block as usize].coming
-            {
-                coming.ready = now;
-                r.fetches.push((now, coming.entry.version));
-            }
-        }
-        r.start_helper(sub_cores, now);
-        let (due, later) = r.fetches.drain(..).partition(|f| f.0 <= now);
-        r.fetches = later;
-        let due: Vec<(u64, u32)> = due;
-        if let Some(context) = work.contexts.first() {
+            let (due, later) = r.fetches.drain(..).partition(|f| f.0 <= now);
+            r.fetches = later;
+            let due: Vec<(u64, u32)> = due;
+            let Some(context) = work.contexts.get(context) else { continue };
             for (_, version) in due {
                 let Some(v) = r.known.versions.get(version as usize) else { continue };
                 let (first, end) = (context.code.line_of(v.first), context.code.line_of(v.end.max(1) - 1));
@@ -292,6 +362,7 @@ impl Sm {
                 }
             }
         }
+        self.start_helper(now);
         self.note_work();
     }
 
@@ -307,17 +378,18 @@ impl Sm {
     }
 
     /// A set of SMs that this one is part of has a table.
-    pub fn take_table(&mut self, table: &Table, work: &mut Work<'_>) {
-        let Some(mut r) = self.replacing.take() else { return };
+    pub fn take_table(&mut self, context: usize, table: &Table, work: &mut Work<'_>) {
+        let Some(mut r) = self.replacing.get_mut(context).and_then(Option::take) else { return };
         r.tally.discarded += u64::from(r.table.merge(table));
         self.share(&mut r, work);
-        self.replacing = Some(r);
+        self.replacing[context] = Some(r);
     }
 
     /// A warp waits at a barrier for others of its CTA: it may optimize until they come.
     pub(super) fn wait_for_others(&mut self, n: usize, now: u64) {
         let (slot, sub_core) = (usize::from(self.warps[n].cta), usize::from(self.warps[n].sub_core));
-        let Some(r) = self.replacing.as_mut().filter(|r| r.known.who == Who::EarlyWarp) else { return };
+        let own = self.replacing_of(self.warps[n].context.into());
+        let Some(r) = own.filter(|r| r.known.who == Who::EarlyWarp) else { return };
         // The shortest first: there is little time.
         let own = r.jobs.iter_mut().filter(|j| j.slot == slot);
         if let Some(job) = own.min_by_key(|j| j.left)
@@ -330,13 +402,14 @@ impl Sm {
 
     /// The phase of a barrier has ended: if all threads of the CTA are there, versions may change. They leave at `release`.
     pub(super) fn meet(&mut self, work: &mut Work<'_>, slot: usize, release: u64, now: u64) {
-        let Some(mut r) = self.replacing.take() else { return };
+        let context = work.ctas[slot].context;
+        let Some(mut r) = self.replacing.get_mut(context).and_then(Option::take) else { return };
         let resident = &work.ctas[slot].resident;
         let is_it = |w: usize| resident.is_done(w) || resident.is_at_barrier(w);
         if (0..resident.warps()).all(is_it) && r.units.get(slot).is_some_and(|u| !u.is_empty()) {
             self.meet_all(&mut r, work, slot, release, now);
         }
-        self.replacing = Some(r);
+        self.replacing[context] = Some(r);
         self.note_work();
     }
 
@@ -348,21 +421,9 @@ impl Sm {
         let known = r.known.clone();
         let level = known.level;
         let cta = &mut work.ctas[slot];
-        let mut next = None;
-        for w in 0..cta.resident.warps() {
-            let u = unit_of(level, w);
-            let unit = &mut r.units[slot][u];
-            let place = cta.resident.warp(w).waiting().map(|(pc, _)| pc.0);
-            next = next.or(place.and_then(|pc| known.behind(pc)));
-            let Some(watcher) = watcher(&mut cta.resident, w) else { continue };
-            watcher.take(|b, profile| unit.blocks[b].profile.add(&profile));
-            for (place, seen) in std::mem::take(&mut watcher.checked) {
-                let all = unit.checked.entry(place).or_default();
-                (all.checks, all.failed) = (all.checks + seen.checks, all.failed + seen.failed);
-                let all = r.tally.checked.entry(place).or_default();
-                (all.checks, all.failed) = (all.checks + seen.checks, all.failed + seen.failed);
-            }
-        }
+        let places = (0..cta.resident.warps()).filter_map(|w| cta.resident.warp(w).waiting());
+        let next = places.filter_map(|(pc, _)| known.behind(pc.0)).next();
+        gather(&mut r.units[slot], &mut r.tally, &known, &mut cta.resident);
         let mut changed = Vec::new();
         let mut blocks = Vec::new();
         for u in 0..r.units[slot].len() {
@@ -389,7 +450,8 @@ impl Sm {
             self.invalidate_code(r, &code, &blocks, None);
         }
         r.waiting[slot] = release;
-        let used = || work.ctas.iter().enumerate().filter(|(_, c)| c.is_used);
+        let own = r.context;
+        let used = || work.ctas.iter().enumerate().filter(|(_, c)| c.is_used && c.context == own);
         if known.level >= Level::Sm && used().all(|(n, _)| r.waiting.get(n).is_some_and(|&until| until > now))
         {
             let until = used().map(|(n, _)| r.waiting[n]).min().unwrap_or(release);
@@ -455,7 +517,7 @@ impl Sm {
                 }
             }
         }
-        if let Some(context) = work.contexts.first().filter(|_| !blocks.is_empty()) {
+        if let Some(context) = work.contexts.get(r.context).filter(|_| !blocks.is_empty()) {
             let code = context.code.clone();
             self.invalidate_code(r, &code, &blocks, None);
         }
@@ -540,18 +602,12 @@ impl Sm {
         self.warps.iter().filter(is_it).count() as u32
     }
 
-    /// The launch is over: what was counted, and what happened.
-    pub fn end_replacing(&mut self) -> Option<Box<Replacing>> {
-        self.work_at = u64::MAX;
-        self.replacing.take()
-    }
-
     /// There is more code: everybody knows of it. At an exchange point.
-    pub fn know(&mut self, known: &Arc<Known>, above: &Arc<Table>, work: &mut Work<'_>) {
-        let Some(r) = &mut self.replacing else { return };
+    pub fn know(&mut self, context: usize, known: &Arc<Known>, above: &Arc<Table>, work: &mut Work<'_>) {
+        let Some(r) = self.replacing_of(context) else { return };
         (r.known, r.above) = (known.clone(), above.clone());
         r.tally.resize(known.versions.len());
-        for cta in work.ctas.iter_mut().filter(|c| c.is_used) {
+        for cta in work.ctas.iter_mut().filter(|c| c.is_used && c.context == context) {
             for w in 0..cta.resident.warps() {
                 if let Some(watcher) = watcher(&mut cta.resident, w) {
                     watcher.known = known.clone();
@@ -564,6 +620,30 @@ impl Sm {
 /// The unit of a CTA that a warp belongs to.
 fn unit_of(level: Level, warp: usize) -> usize {
     if level == Level::Warp { warp } else { 0 }
+}
+
+/// Takes what the warps of a CTA have told to its units.
+fn gather(units: &mut [Unit], tally: &mut Tally, known: &Known, resident: &mut simt::resident::Resident<'_>) {
+    for w in 0..resident.warps() {
+        let Some(unit) = units.get_mut(unit_of(known.level, w)) else { continue };
+        let Some(watcher) = watcher(resident, w) else { continue };
+        watcher.take(|b, profile| unit.blocks[b].profile.add(&profile));
+        for (place, seen) in std::mem::take(&mut watcher.seen.checked) {
+            for all in [unit.checked.entry(place).or_default(), tally.checked.entry(place).or_default()] {
+                (all.checks, all.failed) = (all.checks + seen.checks, all.failed + seen.failed);
+            }
+        }
+    }
+}
+
+/// The warps of a CTA tell what they do, and go to the versions of their units.
+fn set_warps(known: &Arc<Known>, resident: &mut simt::resident::Resident<'_>, units: &[Unit]) {
+    for w in 0..resident.warps() {
+        let unit = &units[unit_of(known.level, w)];
+        let entries = known.entries(|b| unit.table.get(b).map(|e| e.version));
+        resident.observe(w, Some(Box::new(Watcher::new(known))));
+        resident.set_entries(w, &entries);
+    }
 }
 
 /// What a warp tells, if it does.
