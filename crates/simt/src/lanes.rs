@@ -129,7 +129,10 @@ impl Lanes {
     #[inline(always)]
     pub(crate) unsafe fn known(&self, n: i32) -> u32 {
         // SAFETY: the launch has a word for every number that its kernel's decoder gave.
-        unsafe { *(&(*self.launch).loads).get_unchecked(n as usize) }
+        unsafe {
+            let launch = &*self.launch;
+            *launch.loads.get_unchecked(n as usize)
+        }
     }
 
     /// Reads a row of the file.

@@ -133,7 +133,7 @@ pub enum Producer {
 }
 
 /// Places of an SM for how lanes lie in shared memory: instructions take them in turn.
-const LAYOUTS: u8 = 64;
+const LAYOUTS: u8 = NO_LAYOUT;
 /// An instruction that has none.
 pub const NO_LAYOUT: u8 = u8::MAX;
 
@@ -161,6 +161,10 @@ pub struct Timing {
     pub is_simple: bool,
     /// Instructions from here on that concern nobody but their warp, and need nothing that is still on its way.
     pub run: u8,
+    /// It, or the first instruction behind those, is a load from shared memory that can be executed with them.
+    pub goes_on: bool,
+    /// Needs the result of an atomic, which is not in its registers before it is here.
+    pub is_late: bool,
     /// Its results are there after cycles that the code tells: nothing looks them up.
     pub is_static: bool,
     /// Cycles until registers, and predicates, can be used.
@@ -212,6 +216,12 @@ impl Timing {
             self.constant = constants::numbered(self.constant, number);
         }
         self
+    }
+
+    /// Loads from shared memory: nobody but its warp sees when it executes.
+    #[inline(always)]
+    pub fn loads_shared(&self) -> bool {
+        self.kind == Kind::Load && self.layout != NO_LAYOUT
     }
 
     /// Goes through the load-store unit.
@@ -453,7 +463,7 @@ impl Code {
         for (n, t) in timings.iter_mut().enumerate() {
             // At least one cycle always passes between two issues of a warp that issues one at a time.
             (t.wait, t.is_paired) = (waits.cycles[n].max(1), waits.cycles[n] == 0);
-            t.run = waits.runs[n];
+            (t.run, t.is_late) = (waits.runs[n], waits.is_late[n]);
             (t.first_check, t.checks) = (from, (waits.ends[n] - from) as u8);
             t.is_simple = t.checks == 0 && t.constant == NO_CONSTANT;
             from = waits.ends[n];
@@ -462,6 +472,11 @@ impl Code {
         let in_shared = image.code.iter().zip(&mut timings).filter(|(i, _)| in_shared(i));
         for (n, (_, t)) in in_shared.enumerate() {
             t.layout = (n % usize::from(LAYOUTS)) as u8;
+        }
+        for n in 0..timings.len() {
+            let behind = usize::from(timings[n].run);
+            let next = timings.get(n + behind);
+            timings[n].goes_on = next.is_some_and(|t| t.loads_shared() && (behind == 0 || !t.is_late));
         }
         code.timings = timings.into();
         code.checks = waits.checks.into();
@@ -601,6 +616,8 @@ impl Places {
             is_paired: false,
             is_simple: false,
             run: 0,
+            is_late: false,
+            goes_on: false,
             is_static: kind == Kind::Fixed && is_fixed && !waits_in_queue,
             latency: latency as u16,
             predicate_latency: predicate_latency as u16,

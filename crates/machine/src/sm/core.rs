@@ -8,6 +8,7 @@ use super::constants::Constants;
 use super::counted::Counted;
 use super::fetch::Fetch;
 use super::incoming::Incoming;
+use super::layouts::Layouts;
 use super::load_store::{self, Done, LoadStore, Operation, Path};
 use super::outgoing::{Outgoing, is_code};
 use super::policy::{Choice, Policies, Program};
@@ -32,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use simt::Fault;
 use simt::Where;
 use simt::log::Log;
-use simt::resident::{Access, Layout};
+use simt::resident::Access;
 use simt::special::Time;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -129,7 +130,7 @@ pub struct Sm {
     pub(super) access: Access,
     /// How lanes of instructions lay in shared memory.
     #[serde(skip)]
-    pub(super) layouts: Vec<Layout>,
+    pub(super) layouts: Layouts,
     #[serde(skip)]
     done: Vec<Done>,
     #[serde(skip)]
@@ -210,7 +211,7 @@ impl Sm {
             horizon: 0,
             is_held: false,
             access: Access::default(),
-            layouts: Vec::new(),
+            layouts: Layouts::default(),
             done: Vec::new(),
             constant_done: Vec::new(),
             lines: Vec::new(),

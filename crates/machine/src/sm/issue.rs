@@ -48,7 +48,11 @@ impl Sm {
         };
         sub.take(warp.bit, timing.class);
         warp.issued = now;
-        if timing.kind == Kind::Shuffle {
+        // A load from shared memory may have been executed.
+        let passes = (warp.ahead > 0).then(|| warp.loaded.take(timing.words));
+        if passes.is_some() {
+            warp.ahead -= 1;
+        } else if timing.kind == Kind::Shuffle {
             // Registers of other lanes: the data path of memory without an address.
             let mask = cta.resident.mask(index);
             (self.access.mask, self.access.size) = (mask, 4);
@@ -66,8 +70,11 @@ impl Sm {
         self.log.token = warp.cta.into();
         let nanoseconds = if timing.reads_time { now * 1000 / self.clock_mhz } else { 0 };
         let time = Time { clock: now, nanoseconds };
-        debug_assert_eq!(warp.ahead, 0, "what was executed already issues in a stretch");
-        let stepped = match cta.resident.step(index, time, now, &mut self.log) {
+        let stepped = match passes {
+            Some(_) => Ok(Stepped::Next),
+            None => cta.resident.step(index, time, now, &mut self.log),
+        };
+        let stepped = match stepped {
             Ok(stepped) => stepped,
             Err(fault) => {
                 let (launch, linear) = (cta.context as u32, cta.linear);
@@ -121,7 +128,7 @@ impl Sm {
                 warp.issued = from - 1;
             }
             Kind::Load | Kind::Store | Kind::Atomic | Kind::Reduction | Kind::Shuffle | Kind::Prefetch => {
-                self.access_memory(work, s, n, &timing, now);
+                self.access_memory(work, s, n, &timing, passes, now);
                 if stepped == Stepped::Next {
                     self.warps[n].pc = pc + 1;
                     return self.plan(work, n, now);
@@ -191,19 +198,31 @@ impl Sm {
         }
     }
 
-    /// Sends a memory operation that has executed to the load-store unit.
+    /// Sends a memory operation that has executed to the load-store unit; one to shared memory with its passes, where they are
+    /// known.
     #[inline]
-    fn access_memory(&mut self, work: &mut Work<'_>, s: usize, n: usize, timing: &Timing, now: u64) {
+    fn access_memory(
+        &mut self,
+        work: &mut Work<'_>,
+        s: usize,
+        n: usize,
+        timing: &Timing,
+        passes: Option<(u32, u32)>,
+        now: u64,
+    ) {
         let warp = &mut self.warps[n];
         let context = &work.contexts[usize::from(warp.context)];
         let counters = counters_of(&mut self.counters, &mut self.launches, warp);
         let conflicts = counters.bank_conflicts;
         let before = Counts::of(counters);
         let mut way = Way { load_store: &mut self.load_store, access: &self.access, out: &mut self.out };
-        way.send(&mut self.subs[s], warp, n, context, timing, counters, now);
+        match passes {
+            Some(passes) => way.send_shared(&mut self.subs[s], warp, context, timing, passes, counters, now),
+            None => way.send(&mut self.subs[s], warp, n, context, timing, counters, now),
+        }
         if let Some(watcher) = &mut self.watcher {
             let (_, reads) = context.code.places(timing);
-            let bytes = Accessed::bytes_of(&self.access);
+            let bytes = if passes.is_some() { 0 } else { Accessed::bytes_of(&self.access) };
             let told = Accessed { slot: n as u16, pc: warp.row(), bytes, is_store: !returns(timing), now };
             watcher.accessed(&told, reads, before, counters);
         }
@@ -292,6 +311,34 @@ impl Way<'_> {
         }
         let class = if path == Path::Global { Class::Global } else { Class::Shared };
         sub.hold(class, now, self.load_store.room(sub.number, path).0);
+    }
+}
+
+impl Way<'_> {
+    /// Sends a load from or store to shared memory whose passes through the banks are known.
+    #[inline(always)]
+    pub fn send_shared(
+        &mut self,
+        sub: &mut SubCore,
+        warp: &mut WarpSlot,
+        context: &Context<'_>,
+        timing: &Timing,
+        passes: (u32, u32),
+        counters: &mut Counters,
+        now: u64,
+    ) {
+        let (writes, reads) = context.code.places(timing);
+        let is_load = timing.kind == Kind::Load;
+        let kind = if is_load { load_store::Kind::Load } else { load_store::Kind::Store };
+        let from = (sub.number, u32::from(timing.words));
+        let (issued, ready) = self.load_store.issue_shared(Cycle(now), kind, from, passes, counters);
+        warp.read(reads, Ready::at(issued.operands_read.0, timing.producer));
+        if is_load {
+            warp.write(writes, Ready::at(ready.0, timing.producer));
+        } else {
+            warp.stores_left = warp.stores_left.max(issued.operands_read.0).max(issued.left.0);
+        }
+        sub.hold(timing.class, now, self.load_store.room(sub.number, Path::Shared).0);
     }
 }
 

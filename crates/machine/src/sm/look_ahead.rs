@@ -8,6 +8,9 @@ use crate::ports::RequestKind;
 use crate::units::Cycle;
 use simt::prefetch::{HOST_LINE, prefetch, prefetch_all, prefetch_near};
 
+/// A warp that has executed so many instructions that did not issue yet executes none in its SM's next turn, mostly.
+const FAR_AHEAD: u8 = 8;
+
 /// Places of a scoreboard that are asked for, beside the one that an answer is for.
 const PLACES: usize = 32;
 
@@ -76,13 +79,17 @@ impl Sm {
                     prefetch(&warp.places, place);
                 }
                 prefetch(&warp.places, owner.first.into());
-                if let Some(cta) = work.ctas.get(warp.cta as usize) {
+                if warp.ahead < FAR_AHEAD
+                    && let Some(cta) = work.ctas.get(warp.cta as usize)
+                {
                     cta.resident.expect(warp.index as usize);
                 }
             }
         }
         for owner in &self.expected {
-            if let Some(warp) = self.warps.get(owner.warp as usize).filter(|w| w.since < until.0)
+            if let Some(warp) = self.warps.get(owner.warp as usize)
+                && warp.since < until.0
+                && warp.ahead < FAR_AHEAD
                 && let Some(cta) = work.ctas.get(warp.cta as usize)
             {
                 cta.resident.expect_rows(warp.index as usize);

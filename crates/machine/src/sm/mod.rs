@@ -10,6 +10,7 @@ pub mod fetch;
 mod incoming;
 mod issue;
 mod kept;
+mod layouts;
 pub mod load_store;
 mod look_ahead;
 mod outgoing;

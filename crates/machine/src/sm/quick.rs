@@ -6,7 +6,8 @@ use super::core::Failure;
 use super::counted::counters_of;
 use super::fetch::Fetched;
 use super::issue::{Offsets, Way, returns};
-use super::load_store::{self, LoadStore, Path};
+use super::layouts::Layouts;
+use super::load_store::LoadStore;
 use super::outgoing::is_code;
 use super::plan::{Planned, Supply};
 use super::sub_core::SubCore;
@@ -25,7 +26,7 @@ pub(super) struct Shared<'a> {
     pub load_store: &'a mut LoadStore,
     pub access: &'a mut Access,
     /// How lanes of instructions lay in shared memory.
-    pub layouts: &'a mut Vec<Layout>,
+    pub layouts: &'a mut Layouts,
     pub log: &'a mut Log,
     pub out: &'a mut Vec<Request>,
     pub retry: &'a mut Vec<u16>,
@@ -85,22 +86,16 @@ impl Shared<'_> {
         warp: &mut WarpSlot,
     ) -> Ended {
         let (timing, now) = (i.timing, i.now);
-        if now > warp.since {
-            let why = sub.why(warp, timing.class, now);
-            supply.stalls.row(warp.row() as usize).charge_waiting(why, timing.class.throttle());
-            supply.watch.waited(i.n, warp, sub.number, timing.class, (why, [0; 2]), now);
-        }
+        self.choose(i, supply, sub, warp);
         let index = usize::from(warp.index);
         let threads = if W::THREADS { cta.resident.active(index).count_ones() } else { 0 };
-        sub.take(warp.bit, timing.class);
-        warp.issued = now;
         let asked = self.out.len();
-        let layout = self.layouts.get(usize::from(timing.layout));
-        if let Some(layout) = layout
+        if let Some(layout) = self.layouts.get(timing.layout)
             && cta.resident.step_shared(index, layout)
         {
             let passes = layout.passes;
-            self.has_issued(i, threads, supply, sub, warp);
+            supply.watch.execute(warp.row(), 1, threads);
+            self.has_issued(i, supply, sub, warp);
             self.send_shared(i, passes, supply, sub, warp);
         } else {
             let ended = self.issue_any(i, threads, cta, supply, sub, warp);
@@ -130,12 +125,48 @@ impl Shared<'_> {
         if is_timed { Ended::Timed } else { Ended::Planned }
     }
 
+    /// Issues a load from shared memory that has been executed, of a warp that was chosen. The next instruction is not
+    /// planned.
+    #[inline(always)]
+    pub fn issue_loaded<W: Watch>(
+        &mut self,
+        i: &Issuing<'_, '_>,
+        supply: &mut Supply<'_, W>,
+        sub: &mut SubCore,
+        warp: &mut WarpSlot,
+    ) {
+        self.choose(i, supply, sub, warp);
+        warp.ahead -= 1;
+        let passes = warp.loaded.take(i.timing.words);
+        self.has_issued(i, supply, sub, warp);
+        self.send_shared(i, passes, supply, sub, warp);
+        warp.pc += 1;
+    }
+
+    /// The warp is chosen: why not sooner.
+    #[inline(always)]
+    fn choose<W: Watch>(
+        &mut self,
+        i: &Issuing<'_, '_>,
+        supply: &mut Supply<'_, W>,
+        sub: &mut SubCore,
+        warp: &mut WarpSlot,
+    ) {
+        let (timing, now) = (i.timing, i.now);
+        if now > warp.since {
+            let why = sub.why(warp, timing.class, now);
+            supply.stalls.row(warp.row() as usize).charge_waiting(why, timing.class.throttle());
+            supply.watch.waited(i.n, warp, sub.number, timing.class, (why, [0; 2]), now);
+        }
+        sub.take(warp.bit, timing.class);
+        warp.issued = now;
+    }
+
     /// Notes an instruction that has executed.
     #[inline(always)]
     fn has_issued<W: Watch>(
         &mut self,
         i: &Issuing<'_, '_>,
-        threads: u32,
         supply: &mut Supply<'_, W>,
         sub: &mut SubCore,
         warp: &mut WarpSlot,
@@ -145,7 +176,6 @@ impl Shared<'_> {
         let row = warp.row();
         supply.stalls.charge(row as usize, Stall::Selected, 1);
         self.issued[timing.class as usize] += 1;
-        supply.watch.execute(row, 1, threads);
         supply.watch.issue(i.n, row, sub.number, timing, now);
         supply.watch.branch(i.n, row);
         supply.watch.produces(i.n, i.context.code.places(timing).0, row);
@@ -163,21 +193,13 @@ impl Shared<'_> {
         warp: &mut WarpSlot,
     ) {
         let (timing, now) = (i.timing, i.now);
-        let (writes, reads) = i.context.code.places(timing);
-        let is_load = timing.kind == Kind::Load;
-        let kind = if is_load { load_store::Kind::Load } else { load_store::Kind::Store };
         let counters = counters_of(supply.counters, supply.launches, warp);
         let before = supply.watch.before(counters);
-        let from = (sub.number, u32::from(timing.words));
-        let (issued, ready) = self.load_store.issue_shared(Cycle(now), kind, from, passes, counters);
-        warp.read(reads, Ready::at(issued.operands_read.0, timing.producer));
-        if is_load {
-            warp.write(writes, Ready::at(ready.0, timing.producer));
-        } else {
-            warp.stores_left = warp.stores_left.max(issued.operands_read.0).max(issued.left.0);
-        }
-        sub.hold(timing.class, now, self.load_store.room(sub.number, Path::Shared).0);
-        let told = Accessed { slot: i.n, pc: warp.row(), bytes: 0, is_store: !is_load, now };
+        let (load_store, out) = (&mut *self.load_store, &mut *self.out);
+        let mut way = Way { load_store, access: self.access, out };
+        way.send_shared(sub, warp, i.context, timing, passes, counters, now);
+        let (_, reads) = i.context.code.places(timing);
+        let told = Accessed { slot: i.n, pc: warp.row(), bytes: 0, is_store: !returns(timing), now };
         supply.watch.accessed(&told, reads, before, counters);
     }
 
@@ -211,7 +233,8 @@ impl Shared<'_> {
                 return Ended::Failed;
             }
         };
-        let start = self.has_issued(i, threads, supply, sub, warp);
+        supply.watch.execute(warp.row(), 1, threads);
+        let start = self.has_issued(i, supply, sub, warp);
         if timing.bank_reads != 0 {
             sub.read_banks(now, timing.bank_reads);
         }
@@ -286,13 +309,10 @@ impl Shared<'_> {
     /// Takes over how the lanes of an access to shared memory lie, for the next time.
     #[cold]
     fn learn(&mut self, cta: &CtaSlot<'_>, index: usize, layout: u8) {
-        let n = usize::from(layout);
-        if self.layouts.len() <= n {
-            self.layouts.resize_with(n + 1, Layout::default);
-        }
-        let layout = &mut self.layouts[n];
-        if cta.resident.learn(index, layout) {
-            layout.passes = self.load_store.passes(self.access);
+        let mut lies = Layout::default();
+        if cta.resident.learn(index, &mut lies) {
+            lies.passes = self.load_store.passes(self.access);
+            self.layouts.put(layout, lies);
         }
     }
 }

@@ -5,11 +5,12 @@
 
 use super::code::{Class, Code, Kind, Timing};
 use super::core::{Sm, Turn};
+use super::layouts::Layouts;
 use super::plan::{Planned, Supply};
 use super::spec::Latency;
 use super::sub_core::SubCore;
 use super::waits::FOR_READERS;
-use super::warp::{State, WarpSlot};
+use super::warp::{Loaded, State, WarpSlot};
 use super::watch::{Watch, with_watch};
 use super::work::Work;
 use crate::stall::Stall;
@@ -154,12 +155,16 @@ impl Sm {
             let mut to = pc + 1;
             if warp.ahead == 0 {
                 let resident = &mut work.ctas[usize::from(warp.cta)].resident;
-                let Some(next) = supply.execute(resident, warp, timing) else {
+                let Some(next) = supply.execute(resident, warp, (code, timing), None) else {
                     sub.next = now;
                     stopped = Some(Chosen { slot: n, eligible });
                     break;
                 };
                 to = next;
+            } else if timing.is_memory() {
+                // Executed, and still to go through the load-store unit.
+                stopped = Some(Chosen { slot: n, eligible });
+                break;
             }
             issued += 1;
             seen += u64::from(eligible.count_ones());
@@ -262,18 +267,22 @@ impl Sm {
 
 impl<W: Watch> Supply<'_, W> {
     /// Executes a warp's next instruction, and at once all behind it that concerns only the warp: where the first of them
-    /// leads. Nothing is executed that others see.
+    /// leads. Nothing is executed that others see. Loads from shared memory are executed too, where layouts are given: the
+    /// warp reads in its own order, and between barriers nobody can tell when.
     #[inline(always)]
     pub fn execute(
         &mut self,
         resident: &mut Resident<'_>,
         warp: &mut WarpSlot,
-        timing: &Timing,
+        (code, timing): (&Code, &Timing),
+        layouts: Option<&Layouts>,
     ) -> Option<u32> {
         let index = usize::from(warp.index);
         let threads = if W::THREADS { resident.active(index).count_ones() } else { 0 };
         let mut to = warp.pc + 1;
-        if timing.run > 0 {
+        if timing.goes_on {
+            run_ahead(resident, warp, code, layouts);
+        } else if timing.run > 0 {
             // No more than asked for.
             warp.ahead = resident.run(index, timing.run.into()) as u8;
         } else if timing.kind == Kind::Branch
@@ -341,4 +350,42 @@ impl<W: Watch> Supply<'_, W> {
             self.watch.produces(n, writes, warp.rows + pc);
         }
     }
+}
+
+/// Most instructions that are executed at once.
+const MOST: u32 = u8::MAX as u32;
+
+/// Executes instructions of a warp, one behind the other, up to one that others see or that lies behind one that was not
+/// executed.
+#[inline(always)]
+fn run_ahead(resident: &mut Resident<'_>, warp: &mut WarpSlot, code: &Code, layouts: Option<&Layouts>) {
+    let index = usize::from(warp.index);
+    let (mut ran, mut loads, mut loaded) = (0, 0, 0);
+    while ran < MOST {
+        let timing = code.timing_of(warp.pc + ran);
+        if timing.is_late && ran > 0 {
+            break;
+        }
+        if timing.run > 0 {
+            let most = u32::from(timing.run).min(MOST - ran);
+            // No more than asked for.
+            let executed = resident.run(index, most);
+            ran += executed;
+            if executed < most {
+                break;
+            }
+        } else if timing.loads_shared()
+            && loads < Loaded::MOST
+            && let Some(layout) = layouts.and_then(|l| l.get(timing.layout))
+            && let Some(bit) = Loaded::bit(layout.passes, timing.words)
+            && resident.is_whole(index)
+            && resident.step_shared(index, layout)
+        {
+            loaded |= bit << loads;
+            (ran, loads) = (ran + 1, loads + 1);
+        } else {
+            break;
+        }
+    }
+    (warp.ahead, warp.loaded) = (ran as u8, Loaded(loaded));
 }

@@ -34,11 +34,15 @@ pub(super) fn key(next: u64, sub_core: usize) -> u64 {
 /// The sub-core that is the furthest behind; of those in one cycle the first.
 #[inline(always)]
 pub(super) fn first(keys: &[u64]) -> Turn {
-    let (mut one, mut two) = (u64::MAX, u64::MAX);
-    for &key in keys {
-        two = two.min(one.max(key));
-        one = one.min(key);
-    }
+    let (one, two) = match *keys {
+        // As most SMs have them: few comparisons, no loop.
+        [a, b, c, d] => {
+            let (low, high) = (a.min(b), a.max(b));
+            let (lower, higher) = (c.min(d), c.max(d));
+            (low.min(lower), low.max(lower).min(high).min(higher))
+        }
+        _ => keys.iter().fold((u64::MAX, u64::MAX), |(one, two), &key| (one.min(key), two.min(one.max(key)))),
+    };
     // What is in no cycle stays so.
     let cycle = |key: u64| match key >> SUB_CORE {
         n if n == u64::MAX >> SUB_CORE => u64::MAX,
@@ -189,11 +193,14 @@ impl Sm {
                     let mut to = warp.pc + 1;
                     let mut is_timed = true;
                     let mut is_done = false;
+                    let is_turn = now <= turn.until;
                     if warp.ahead == 0 {
                         let cta = &mut ctas[usize::from(warp.cta)];
-                        let is_shared = is_quick(timing);
-                        let is_turn = now <= turn.until;
-                        if is_shared
+                        let executed =
+                            supply.execute(&mut cta.resident, warp, (code, timing), Some(shared.layouts));
+                        if let Some(next) = executed {
+                            to = next;
+                        } else if is_quick(timing)
                             && is_turn
                             && (now < horizon || !Sm::leaves(timing.class))
                             && cta.resident.is_whole(usize::from(warp.index))
@@ -215,30 +222,37 @@ impl Sm {
                             }
                             is_done = true;
                         } else {
-                            let executed = match is_shared {
-                                true => None,
-                                false => supply.execute(&mut cta.resident, warp, timing),
-                            };
-                            let Some(next) = executed else {
-                                if !is_asking {
-                                    sub.ask(warp);
-                                }
-                                if is_turn {
-                                    break 'turns Halt::Act(s, Chosen { slot: n, eligible });
-                                }
-                                // Others come first.
-                                sub.stopped = Some((bit, eligible));
-                                break 'turn;
-                            };
-                            to = next;
+                            if !is_asking {
+                                sub.ask(warp);
+                            }
+                            if is_turn {
+                                break 'turns Halt::Act(s, Chosen { slot: n, eligible });
+                            }
+                            // Others come first.
+                            sub.stopped = Some((bit, eligible));
+                            break 'turn;
                         }
+                    }
+                    // It has executed, and goes through the load-store unit in its turn.
+                    let is_loaded = !is_done && timing.loads_shared();
+                    if is_loaded && !is_turn {
+                        if !is_asking {
+                            sub.ask(warp);
+                        }
+                        sub.stopped = Some((bit, eligible));
+                        break 'turn;
                     }
                     issued += 1;
                     seen += u64::from(eligible.count_ones());
                     if !is_done {
-                        shared.issued[timing.class as usize] += 1;
-                        let start = supply.issue_executed(sub, n, warp, timing, now);
-                        supply.leave_executed(n, warp, (code, timing), to, (now, start), &self.spec.latency);
+                        if is_loaded {
+                            shared.issue_loaded(&Issuing { context, timing, n, now }, &mut supply, sub, warp);
+                        } else {
+                            shared.issued[timing.class as usize] += 1;
+                            let start = supply.issue_executed(sub, n, warp, timing, now);
+                            let issue = (now, start);
+                            supply.leave_executed(n, warp, (code, timing), to, issue, &self.spec.latency);
+                        }
                         match supply.plan(sub, n, warp, code, now) {
                             Planned::At => {}
                             Planned::Waiting => is_timed = false,
@@ -255,7 +269,7 @@ impl Sm {
                         }
                         sub.wait(bit, warp.since, now);
                     }
-                    match is_done {
+                    match is_done || is_loaded {
                         true => sub.plan_next(now),
                         false => sub.plan_after(timing.class, eligible, now),
                     }
@@ -287,6 +301,10 @@ mod tests {
         assert_eq!(turn(&[9, 3, 9]), (1, 3, 9, 8));
         assert_eq!(turn(&[u64::MAX, 4, u64::MAX]), (1, 4, u64::MAX, u64::MAX - 1));
         assert_eq!(turn(&[4]), (0, 4, u64::MAX, u64::MAX));
+        assert_eq!(turn(&[7, 5, 9, 5]), (1, 5, 5, 5));
+        assert_eq!(turn(&[7, 6, 8, 5]), (3, 5, 6, 5));
+        assert_eq!(turn(&[3, 4, 9, 8]), (0, 3, 4, 4));
+        assert_eq!(turn(&[9, 8, 4, 3]), (3, 3, 4, 3));
         assert_eq!(turn(&[u64::MAX]).1, u64::MAX);
     }
 }

@@ -304,6 +304,7 @@ impl Analysis<'_> {
 }
 
 /// What the code tells of each instruction.
+#[derive(Default)]
 pub struct Waits {
     /// Cycles from the issue before; none where it could issue with it.
     pub cycles: Vec<u8>,
@@ -312,6 +313,8 @@ pub struct Waits {
     pub ends: Vec<u32>,
     /// Instructions from here on that can be executed at once.
     pub runs: Vec<u8>,
+    /// Those that need the result of an atomic, which another SM may have a part in.
+    pub is_late: Vec<bool>,
 }
 
 pub fn analyse(code: &Code, image: &Image, ways: &[(u32, u32)], spec: &Spec) -> Waits {
@@ -358,9 +361,7 @@ pub fn analyse(code: &Code, image: &Image, ways: &[(u32, u32)], spec: &Spec) -> 
         |state, out, _| state.merge(out),
     );
 
-    let mut waits = Waits { cycles: Vec::new(), checks: Vec::new(), ends: Vec::new(), runs: Vec::new() };
-    // Instructions that need the result of an atomic, which another SM may have a part in.
-    let mut is_late = Vec::new();
+    let mut waits = Waits::default();
     for ((block, mut results), mut open) in blocks.iter().zip(before).zip(open) {
         for n in block.start..block.end {
             waits.cycles.push(analysis.step(n, &mut results) as u8);
@@ -369,19 +370,20 @@ pub fn analyse(code: &Code, image: &Image, ways: &[(u32, u32)], spec: &Spec) -> 
                 waits.checks.push(place);
                 late |= is_atomic;
             });
-            is_late.push(late);
+            waits.is_late.push(late);
             waits.ends.push(waits.checks.len() as u32);
         }
     }
     // The engine's guard behind the last instruction.
     waits.cycles.push(1);
     waits.ends.push(waits.checks.len() as u32);
+    waits.is_late.push(false);
     waits.runs = vec![0; code.len()];
     let mut behind = 0u8;
     for n in (0..image.code.len()).rev() {
         let quiet = is_quiet(code.timing_of(n as u32));
         waits.runs[n] = if quiet { behind.saturating_add(1) } else { 0 };
-        behind = if is_late[n] { 0 } else { waits.runs[n] };
+        behind = if waits.is_late[n] { 0 } else { waits.runs[n] };
     }
     waits
 }

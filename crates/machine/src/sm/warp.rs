@@ -99,8 +99,10 @@ pub struct WarpSlot {
     pub local_base: u64,
     /// The latest cycle of a place that is known.
     known_until: u64,
+    /// Loads from shared memory among what has been executed already.
+    pub loaded: Loaded,
     /// The scoreboard: predicates, uniform registers, registers.
-    pub places: Vec<Place>,
+    pub places: Box<[Place]>,
 }
 
 const _: () = assert!(std::mem::offset_of!(WarpSlot, ahead) < 64 && size_of::<WarpSlot>() == 128);
@@ -112,6 +114,34 @@ pub struct Place {
     pub ready: Ready,
     /// When the memory operations that read it have done so, and it may be written.
     pub read: Ready,
+}
+
+/// Loads from shared memory that have been executed and did not issue yet, the next one in the lowest bit: whether it goes
+/// through the banks once for each of its words, or half as often, as where all lanes load the same. Those with conflicts
+/// are not executed ahead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Loaded(pub u32);
+
+impl Loaded {
+    /// As many as can be kept, by whoever saves the warp too.
+    pub const MOST: u32 = 24;
+
+    /// The bit of a load with these passes, and those of one without conflicts.
+    #[inline(always)]
+    pub fn bit(passes: (u32, u32), words: u8) -> Option<u32> {
+        let all = u32::from(words);
+        let is_known = passes.0 == passes.1 && (passes.0 == all || passes.0 == all.div_ceil(2));
+        is_known.then_some(u32::from(passes.0 == all))
+    }
+
+    /// Passes of the next one, of so many words a lane.
+    #[inline(always)]
+    pub fn take(&mut self, words: u8) -> (u32, u32) {
+        let all = u32::from(words);
+        let passes = if self.0 & 1 == 0 { all.div_ceil(2) } else { all };
+        self.0 >>= 1;
+        (passes, passes)
+    }
 }
 
 /// No line is in the buffer.
@@ -143,7 +173,8 @@ impl WarpSlot {
             local_base: 0,
             is_remapped: false,
             class: Class::Misc,
-            places: Vec::new(),
+            loaded: Loaded::default(),
+            places: Box::default(),
         }
     }
 
@@ -236,15 +267,17 @@ impl WarpSlot {
         (self.rows, self.group) = (launch.rows, launch.group);
         self.generation = self.generation.wrapping_add(1);
         self.line = NO_LINE;
-        self.ahead = 0;
+        (self.ahead, self.loaded) = (0, Loaded::default());
         (self.issued, self.since) = (at.saturating_sub(1), at);
         (self.loads, self.stores, self.stores_left) = (0, 0, 0);
         self.is_remapped = false;
         // What the warp before left is over mostly, and then as good as nothing.
-        if self.open_until > at || self.places.len() != places {
+        if self.places.len() != places {
+            self.places = vec![Place::default(); places].into();
             (self.open_until, self.known_until) = (0, 0);
-            self.places.clear();
-            self.places.resize(places, Place::default());
+        } else if self.open_until > at {
+            self.places.fill(Place::default());
+            (self.open_until, self.known_until) = (0, 0);
         }
     }
 }
@@ -317,6 +350,20 @@ impl Owner {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn loads_come_in_their_order() {
+        let mut loaded = Loaded::default();
+        let loads = [((1, 1), 1), ((4, 4), 4), ((2, 2), 4), ((2, 2), 2), ((1, 1), 2)];
+        for (n, (passes, words)) in loads.into_iter().enumerate() {
+            loaded.0 |= Loaded::bit(passes, words).expect("no conflicts") << n;
+        }
+        for (passes, words) in loads {
+            assert_eq!(loaded.take(words), passes);
+        }
+        assert_eq!(Loaded::bit((2, 1), 1), None);
+        assert_eq!(Loaded::bit((3, 3), 4), None);
+    }
 
     #[test]
     fn owner_survives_packing() {

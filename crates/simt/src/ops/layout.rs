@@ -19,7 +19,7 @@ enum How {
 }
 
 /// The lanes of an access to shared memory by all lanes of a warp, as lane 0 sees them.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 #[repr(align(64))]
 pub struct Layout {
     /// How far each lane is from lane 0.

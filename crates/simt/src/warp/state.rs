@@ -28,7 +28,8 @@ const SPLITS: usize = 32;
 /// What the SM's issue stage knows of a warp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Issuing {
-    /// The next instruction to issue, and instructions from it on whose results are there already.
+    /// The next instruction to issue, and instructions from it on whose results are there already: their number in the
+    /// lowest byte, what else the issue stage knows of them above it.
     pub pc: u32,
     pub ahead: u32,
     /// It waits for other warps, or for child tasks.

@@ -7,7 +7,7 @@ use crate::sm::code::Class;
 use crate::sm::core::{Failure, Sm};
 use crate::sm::load_store::{self, Operation, Outcome, Path};
 use crate::sm::policy::ThreadType;
-use crate::sm::warp::{Owner, State};
+use crate::sm::warp::{Loaded, Owner, State};
 use crate::sm::work::{CtaSlot, Work};
 use crate::stall::Stall;
 use crate::units::Cycle;
@@ -259,7 +259,8 @@ impl Sm {
             let cta = &mut work.ctas[slot];
             let warp = &self.warps[n];
             let is_blocked = moving.blocked.contains(&(n as u16));
-            let issuing = Issuing { pc: warp.pc, ahead: warp.ahead.into(), is_blocked };
+            let ahead = u32::from(warp.ahead) | warp.loaded.0 << 8;
+            let issuing = Issuing { pc: warp.pc, ahead, is_blocked };
             let mut written = cta.resident.save_warp(index, layout.warp(&area, index as u64), issuing);
             let bytes = cta.resident.warp_state_bytes(index);
             let local = layout.local(&area, index as u64);
@@ -401,7 +402,8 @@ impl Sm {
             let warp = &mut self.warps[usize::from(n)];
             warp.start(slot as u16, index, context as u16, c, now);
             warp.state = State::Moving;
-            (warp.pc, warp.ahead) = (issuing.pc, issuing.ahead.min(u8::MAX.into()) as u8);
+            (warp.pc, warp.ahead, warp.loaded) =
+                (issuing.pc, issuing.ahead as u8, Loaded(issuing.ahead >> 8));
             warp.local_base = if w.row.is_remapped { w.row.pointer } else { slot_base };
             warp.is_remapped = w.row.is_remapped;
             self.table.put(n.into(), w.row);
