@@ -63,7 +63,7 @@ impl<W: Watch> Supply<'_, W> {
             let at = ready.0.max(now);
             if at > since {
                 self.stalls.charge(pc, Stall::NoInstruction, at - since);
-                self.watch.wait(slot, warp, &[], Stall::NoInstruction, since, at);
+                self.watch.wait(slot, warp, (), Stall::NoInstruction, since, at);
                 since = at;
             }
             warp.line = line;
@@ -72,9 +72,7 @@ impl<W: Watch> Supply<'_, W> {
         let at = warp.issued + u64::from(timing.wait);
         if at > since {
             self.stalls.charge(pc, Stall::Wait, at - since);
-            if !W::IS_NOBODY {
-                self.watch.wait(slot, warp, code.checks(timing), Stall::Wait, since, at);
-            }
+            self.watch.wait(slot, warp, (code, timing), Stall::Wait, since, at);
             since = at;
         }
         if timing.is_simple {
@@ -94,30 +92,22 @@ impl<W: Watch> Supply<'_, W> {
                 short = of(by == Producer::Short as usize).max(short);
                 fixed = of(by != Producer::Long as usize && by != Producer::Short as usize).max(fixed);
             }
-            let mut wait = |reason: Stall, at: u64| {
-                if at > since {
+            // Mostly they are there.
+            if fixed.max(long).max(short) > since {
+                let waits =
+                    [(Stall::Wait, fixed), (Stall::LongScoreboard, long), (Stall::ShortScoreboard, short)];
+                for (reason, at) in waits {
                     if at >= UNKNOWN {
-                        return false;
+                        warp.since = since;
+                        warp.state = State::Pending(reason);
+                        return Planned::Waiting;
                     }
-                    self.stalls.charge(pc, reason, at - since);
-                    self.watch.wait(slot, warp, code.checks(timing), reason, since, at);
-                    since = at;
+                    if at > since {
+                        self.stalls.charge(pc, reason, at - since);
+                        self.watch.wait(slot, warp, (code, timing), reason, since, at);
+                        since = at;
+                    }
                 }
-                true
-            };
-            let pending = if !wait(Stall::Wait, fixed) {
-                Some(Stall::Wait)
-            } else if !wait(Stall::LongScoreboard, long) {
-                Some(Stall::LongScoreboard)
-            } else if !wait(Stall::ShortScoreboard, short) {
-                Some(Stall::ShortScoreboard)
-            } else {
-                None
-            };
-            if let Some(reason) = pending {
-                warp.since = since;
-                warp.state = State::Pending(reason);
-                return Planned::Waiting;
             }
         }
         warp.since = since;
@@ -129,7 +119,7 @@ impl<W: Watch> Supply<'_, W> {
             let at = ready.0.max(now);
             if at > since {
                 self.stalls.charge(pc, Stall::ImcMiss, at - since);
-                self.watch.wait(slot, warp, &[], Stall::ImcMiss, since, at);
+                self.watch.wait(slot, warp, (), Stall::ImcMiss, since, at);
                 warp.since = at;
             }
         }
@@ -187,7 +177,7 @@ impl<W: Watch> Supply<'_, W> {
                         Fetched::At(at) => {
                             if at.0 > warp.since {
                                 self.stalls.charge(pc, Stall::NoInstruction, at.0 - warp.since);
-                                self.watch.wait(n, warp, &[], Stall::NoInstruction, warp.since, at.0);
+                                self.watch.wait(n, warp, (), Stall::NoInstruction, warp.since, at.0);
                                 warp.since = at.0;
                             }
                             warp.line = line;
@@ -206,7 +196,7 @@ impl<W: Watch> Supply<'_, W> {
                         Fetched::At(at) => {
                             if at.0 > warp.since {
                                 self.stalls.charge(pc, Stall::ImcMiss, at.0 - warp.since);
-                                self.watch.wait(n, warp, &[], Stall::ImcMiss, warp.since, at.0);
+                                self.watch.wait(n, warp, (), Stall::ImcMiss, warp.since, at.0);
                                 warp.since = at.0;
                             }
                             sub.wait(warp.bit, warp.since, now);

@@ -94,7 +94,7 @@ impl Shared<'_> {
             && cta.resident.step_shared(index, layout)
         {
             let passes = layout.passes;
-            supply.watch.execute(warp.row(), 1, threads);
+            supply.watch.execute_one(warp.row(), threads);
             self.has_issued(i, supply, sub, warp);
             self.send_shared(i, passes, supply, sub, warp);
         } else {
@@ -233,7 +233,7 @@ impl Shared<'_> {
                 return Ended::Failed;
             }
         };
-        supply.watch.execute(warp.row(), 1, threads);
+        supply.watch.execute_one(warp.row(), threads);
         let start = self.has_issued(i, supply, sub, warp);
         if timing.bank_reads != 0 {
             sub.read_banks(now, timing.bank_reads);

@@ -310,13 +310,13 @@ impl<W: Watch> Supply<'_, W> {
         warp.ahead -= 1;
         let class = timing.class;
         let mut row = self.stalls.row(warp.row() as usize);
-        let mut why = [0; 3];
         if now > warp.since {
-            why = sub.why(warp, class, now);
+            let why = sub.why(warp, class, now);
             row.charge_waiting(why, class.throttle());
+            self.watch.waited(n, warp, sub.number, class, (why, [0; 2]), now);
         }
         row.charge(Stall::Selected, 1);
-        self.watch.waited_and_issue(n, warp, sub.number, timing, (why, [0; 2]), now);
+        self.watch.issue(n, warp.row(), sub.number, timing, now);
         sub.take(warp.bit, class);
         let start = sub.enter(class, now);
         sub.read_banks(now, timing.bank_reads);
@@ -342,7 +342,7 @@ impl<W: Watch> Supply<'_, W> {
             self.watch.branch(n, warp.rows + pc);
             warp.resolve(to, pc, at, self.stalls);
             if at > now + 1 {
-                self.watch.wait(n, warp, &[], Stall::BranchResolving, now + 1, at);
+                self.watch.wait(n, warp, (), Stall::BranchResolving, now + 1, at);
             }
         } else if !timing.is_static {
             let (writes, _) = code.places(timing);

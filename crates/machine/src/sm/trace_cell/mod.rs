@@ -22,15 +22,17 @@ use crate::stall::Stall;
 use fifo::Fifo;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use table::{Cell, ROWS, Row, Table};
+use table::{Cell, ROWS, Row, SLOTS, Table};
 use trace::record::{Form, INSTRUCTION_BYTES, Record};
 
 /// Bytes that the load-store units store at once.
 const LINE: u64 = 128;
-/// Most warp slots of an SM.
-const SLOTS: usize = 64;
 /// Cycles whose intervals and events are kept before they are worked on, where moments are made by events.
 const EVENT_CYCLES: u64 = 1 << 10;
+
+/// Bytes that there is room for at first, and how much more there is each time that it is not enough.
+const FIRST_BYTES: usize = 1 << 14;
+const GROWTH: usize = 4;
 
 /// A warp in a state, for moments that are not known yet.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -61,6 +63,10 @@ struct Slot {
     is_wanted: bool,
 }
 
+fn no_records() -> Box<[[u8; 8]; SLOTS]> {
+    Box::new([[0; 8]; SLOTS])
+}
+
 /// The trace cell of an SM.
 #[derive(Serialize, Deserialize)]
 pub struct TraceCell {
@@ -76,8 +82,12 @@ pub struct TraceCell {
     /// Intervals of each slot up to later than this matter: up to its next moment, all where events do.
     #[serde(with = "simt::arrays")]
     due: [u64; SLOTS],
-    slots: Vec<Slot>,
+    #[serde(with = "simt::arrays")]
+    slots: [Slot; SLOTS],
     table: Table,
+    /// Records of a moment.
+    #[serde(skip, default = "no_records")]
+    sent: Box<[[u8; 8]; SLOTS]>,
     /// One warp in turn: the slot of each scheduler that had the last one.
     turns: Vec<usize>,
     /// By events: how many are missing until the next moment, moments, the number of the first of them, and what warps
@@ -135,8 +145,9 @@ impl TraceCell {
             base,
             window: (zero.saturating_add(settings.window.0), zero.saturating_add(settings.window.1)),
             due: [if wants_events { 0 } else { u64::MAX }; SLOTS],
-            slots: vec![Slot { next: u64::MAX, number: 0, cta: 0, is_wanted: false }; slots],
+            slots: [Slot { next: u64::MAX, number: 0, cta: 0, is_wanted: false }; SLOTS],
             table: Table::new(slots),
+            sent: no_records(),
             turns: (0..schedulers.max(1)).collect(),
             missing_events: settings.period + settings.phase,
             moments: Vec::new(),
@@ -166,31 +177,31 @@ impl TraceCell {
         let scheduler = self.scheduler(slot.into());
         self.present[scheduler] += u64::from(is_wanted);
         let (next, number) = match (is_wanted, s.event) {
-            (false, _) => (u64::MAX, self.slots[slot as usize].number),
+            (false, _) => (u64::MAX, self.slots[usize::from(slot) % SLOTS].number),
             // All intervals are wanted: a moment may turn out to lie in any.
-            (true, Some(_)) => (0, self.slots[slot as usize].number),
+            (true, Some(_)) => (0, self.slots[usize::from(slot) % SLOTS].number),
             (true, None) => {
                 let (_, number) = self.moment_after(at.max(self.window.0));
                 // The stores of the warp before may still be leaving: until then the slot is its.
-                let number = number.max(self.slots[slot as usize].number);
+                let number = number.max(self.slots[usize::from(slot) % SLOTS].number);
                 (self.base + number * self.period, number)
             }
         };
-        self.slots[slot as usize] = Slot { next, number, cta, is_wanted };
+        self.slots[usize::from(slot) % SLOTS] = Slot { next, number, cta, is_wanted };
         self.set_due(slot);
     }
 
     /// The next moment of a slot has changed.
     #[inline(always)]
     fn set_due(&mut self, slot: u16) {
-        let next = self.slots[slot as usize].next;
-        self.due[slot as usize % SLOTS] = if self.wants_events { 0 } else { next };
+        let next = self.slots[usize::from(slot) % SLOTS].next;
+        self.due[usize::from(slot) % SLOTS] = if self.wants_events { 0 } else { next };
     }
 
     /// The warp of a slot is gone.
     pub fn leave(&mut self, slot: u16) {
         let scheduler = self.scheduler(slot.into());
-        let s = &mut self.slots[slot as usize];
+        let s = &mut self.slots[usize::from(slot) % SLOTS];
         s.next = u64::MAX;
         self.present[scheduler] -= u64::from(std::mem::take(&mut s.is_wanted));
         self.set_due(slot);
@@ -210,17 +221,16 @@ impl TraceCell {
     /// Whether an interval of a warp up to a cycle may matter.
     #[inline(always)]
     pub fn is_due(&self, slot: u16, until: u64) -> bool {
-        until > self.due[slot as usize % SLOTS]
+        until > self.due[usize::from(slot) % SLOTS]
     }
 
     /// Whether it has a moment that is wanted.
     #[inline(always)]
     fn has_moment(&self, slot: u16, until: u64) -> bool {
-        until > self.slots[slot as usize].next
+        until > self.slots[usize::from(slot) % SLOTS].next
     }
 
     /// Takes the samples of an interval that may matter; `warp` tells what else the instruction waits for.
-    #[inline(never)]
     pub fn sample(
         &mut self,
         slot: u16,
@@ -233,7 +243,7 @@ impl TraceCell {
         if !self.has_moment(slot, until) {
             return;
         }
-        let cta = self.slots[slot as usize].cta;
+        let cta = self.slots[usize::from(slot) % SLOTS].cta;
         let cell = |stalls: u32| Cell { pc, stalls, cta };
         let missing = warp.map_or([0; 2], |(warp, checks)| missing(warp, checks));
         if self.settings.event.is_some() {
@@ -242,9 +252,9 @@ impl TraceCell {
         }
         // What is missing changes in between.
         let (first, second) = (missing[0].min(missing[1]), missing[0].max(missing[1]));
-        if self.slots[slot as usize].next < second {
+        if self.slots[usize::from(slot) % SLOTS].next < second {
             for end in [first.min(until), second.min(until)] {
-                let at = self.slots[slot as usize].next;
+                let at = self.slots[usize::from(slot) % SLOTS].next;
                 if at < end {
                     self.take(slot, cell(stalls | holds(missing, at)), end);
                 }
@@ -261,11 +271,37 @@ impl TraceCell {
         if self.wants_events {
             return self.sample(slot, pc, stalls, from, until, None);
         }
-        let cta = self.slots[slot as usize].cta;
-        self.take(slot, Cell { pc, stalls, cta }, until);
+        let s = &mut self.slots[usize::from(slot) % SLOTS];
+        let (cell, next) = (Cell { pc, stalls, cta: s.cta }, s.next + self.period);
+        if until <= next && next < self.window.1 && self.table.put_near(slot, s.number, cell) {
+            // Mostly there is one.
+            (s.number, s.next) = (s.number + 1, next);
+            self.due[usize::from(slot) % SLOTS] = next;
+            return;
+        }
+        self.take(slot, cell, until);
+    }
+
+    /// Takes the samples of a wait, of which there is one that may matter.
+    #[inline(never)]
+    pub fn sample_wait(
+        &mut self,
+        slot: u16,
+        warp: &WarpSlot,
+        checks: &[u16],
+        reason: Stall,
+        from: u64,
+        until: u64,
+    ) {
+        // Where all that was on its way is there, nothing else is missing.
+        match checks.is_empty() || warp.open_until <= self.slots[usize::from(slot) % SLOTS].next {
+            true => self.sample_alone(slot, warp.pc, 1 << reason as u32, from, until),
+            false => self.sample(slot, warp.pc, 1 << reason as u32, from, until, Some((warp, checks))),
+        }
     }
 
     /// Takes the samples of a warp that could issue from some time on and does now, if one is due.
+    #[inline(never)]
     pub fn sample_waited(&mut self, slot: u16, pc: u32, class: Class, waited: Waited, now: u64) {
         let (all, mut from) = reasons(class, waited, now);
         for (reason, cycles) in all {
@@ -276,22 +312,18 @@ impl TraceCell {
         }
     }
 
-    /// The same, and of the cycle in which it issues.
+    /// Takes the sample of the cycle in which a warp issues.
     #[inline(never)]
-    pub fn sample_issue(&mut self, slot: u16, pc: u32, timing: &Timing, waited: Waited, now: u64) {
+    pub fn sample_issue(&mut self, slot: u16, pc: u32, timing: &Timing, now: u64) {
         self.happens(pc, timing.kind, now);
-        if self.is_due(slot, now) {
-            self.sample_waited(slot, pc, timing.class, waited, now);
-        }
         if self.is_due(slot, now + 1) {
             self.sample_alone(slot, pc, 1 << Stall::Selected as u32, now, now + 1);
         }
     }
 
     /// All moments of a slot up to a cycle, of which there is one, are in one state.
-    #[inline(always)]
     fn take(&mut self, slot: u16, cell: Cell, until: u64) {
-        let s = &mut self.slots[slot as usize];
+        let s = &mut self.slots[usize::from(slot) % SLOTS];
         let until = until.min(self.window.1);
         let count = match until <= s.next + self.period {
             true => 1,
@@ -485,20 +517,17 @@ impl TraceCell {
 
     /// Records of a moment that nothing but their reasons are told of, through a FIFO that never fills.
     fn send_plain(&mut self, row: &Row<'_>) {
-        let room = (self.settings.buffer_bytes.saturating_sub(self.bytes.len() as u64) / 8) as usize;
-        let (sm, encoding) = (self.sm, Form::default().encoding);
-        let record = |(_, cell): (u16, Cell)| {
-            let pc = cell.pc * INSTRUCTION_BYTES;
-            Record { pc, stalls: cell.stalls, sm, ..Record::default() }.eight_bytes(encoding)
-        };
-        let before = self.bytes.len();
-        self.bytes.reserve(8 * SLOTS);
-        row.iter().take(room).map(record).for_each(|bytes| self.bytes.extend_from_slice(&bytes));
-        let sent = ((self.bytes.len() - before) / 8) as u64;
-        self.records += sent;
-        if sent == room as u64 {
-            self.lost += row.iter().count() as u64 - sent;
+        let used = self.bytes.len();
+        let room = (self.settings.buffer_bytes.saturating_sub(used as u64) / 8) as usize;
+        if self.bytes.capacity() - used < 8 * SLOTS {
+            // What is there is seldom moved.
+            self.bytes.reserve((GROWTH - 1) * used + FIRST_BYTES);
         }
+        let records = row.records(self.sm, &mut self.sent);
+        let sent = records.len().min(room);
+        self.bytes.extend_from_slice(records[..sent].as_flattened());
+        self.records += sent as u64;
+        self.lost += (records.len() - sent) as u64;
     }
 
     /// A record on its way to memory: the so many-th of its moment.
@@ -532,7 +561,7 @@ impl TraceCell {
             for (number, &m) in
                 (self.first_moment..).zip(&self.moments[..now]).skip(first).take_while(|(_, m)| **m < i.until)
             {
-                let s = &mut self.slots[i.slot as usize];
+                let s = &mut self.slots[usize::from(i.slot) % SLOTS];
                 if number < s.number {
                     continue;
                 }
@@ -561,7 +590,7 @@ impl TraceCell {
 
     /// Whether a cell that was read from a file is one of an SM with so many slots.
     pub fn is_sound(&self, slots: usize) -> bool {
-        self.slots.len() == slots && self.table.is_sound(slots)
+        self.table.is_sound(slots)
     }
 }
 

@@ -4,9 +4,12 @@
 use crate::stall::STALLS;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use trace::record::INSTRUCTION_BYTES;
 
 /// Rows of the table: a power of two. Few, so that it stays in the host's caches from one exchange point to the next.
 pub const ROWS: u64 = 64;
+/// Columns: most warp slots of an SM.
+pub const SLOTS: usize = 64;
 
 /// A warp in a state: its instruction, a bit for every reason, the CTA slot. No reason: no warp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -22,25 +25,34 @@ const CTA_BITS: u32 = 10;
 
 const _: () = assert!(STALLS as u32 <= STALL_BITS);
 
-/// A cell in one word, which is zero where no warp is.
+/// A cell in one word: the eight bytes of a plain record with the CTA slot where that has the SM's number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 struct Packed(u64);
 
 impl Packed {
+    /// Where the CTA slot is.
+    const CTA: u32 = 32 + STALL_BITS;
+
     #[inline(always)]
     fn new(cell: Cell) -> Packed {
-        let cta = u32::from(cell.cta) & ((1 << CTA_BITS) - 1);
-        Packed(u64::from(cell.pc) << 32 | u64::from(cta << STALL_BITS | cell.stalls))
+        let pc = u64::from(cell.pc.wrapping_mul(INSTRUCTION_BYTES));
+        let cta = u64::from(cell.cta) & ((1 << CTA_BITS) - 1);
+        Packed(cta << Packed::CTA | u64::from(cell.stalls) << 32 | pc)
     }
 
     #[inline(always)]
     fn cell(self) -> Cell {
-        let low = self.0 as u32;
         Cell {
-            pc: (self.0 >> 32) as u32,
-            stalls: low & ((1 << STALL_BITS) - 1),
-            cta: (low >> STALL_BITS) as u16,
+            pc: self.0 as u32 / INSTRUCTION_BYTES,
+            stalls: (self.0 >> 32) as u32 & ((1 << STALL_BITS) - 1),
+            cta: (self.0 >> Packed::CTA) as u16,
         }
+    }
+
+    /// The plain record of an SM.
+    #[inline(always)]
+    fn record(self, sm: u16) -> [u8; 8] {
+        (self.0 & ((1 << Packed::CTA) - 1) | u64::from(sm) << Packed::CTA).to_le_bytes()
     }
 }
 
@@ -53,52 +65,79 @@ struct Run {
 }
 
 /// Moments and the slots that have a warp then.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Table {
-    /// Columns.
+    /// Columns that are used.
     slots: usize,
     /// The number of the first row, before which nothing comes any more; row `n` is at `n % ROWS`.
     first: u64,
-    #[serde(with = "sparse")]
-    cells: Vec<Packed>,
-    /// Cells with a warp.
+    #[serde(with = "rows")]
+    cells: Vec<[Packed; SLOTS]>,
+    /// For each row the slots that have a warp, and how many these are in all rows.
+    #[serde(with = "simt::arrays")]
+    present: [u64; ROWS as usize],
     filled: u64,
     /// For each slot what lies behind the last row, in the order of time, and how many runs these are.
     later: Vec<VecDeque<Run>>,
     later_runs: usize,
 }
 
+/// A table without slots.
+impl Default for Table {
+    fn default() -> Table {
+        let (cells, present, later) = (Vec::new(), [0; ROWS as usize], Vec::new());
+        Table { slots: 0, first: 0, cells, present, filled: 0, later, later_runs: 0 }
+    }
+}
+
 impl Table {
     pub fn new(slots: usize) -> Table {
-        let cells = vec![Packed::default(); slots * ROWS as usize];
-        Table { slots, first: 0, cells, filled: 0, later: vec![VecDeque::new(); slots], later_runs: 0 }
+        let cells = vec![[Packed::default(); SLOTS]; ROWS as usize];
+        Table { slots, cells, later: vec![VecDeque::new(); slots], ..Table::default() }
     }
 
     /// A slot is in a state at so many moments from number `first` on. Moments of a slot come in their order.
     #[inline(always)]
     pub fn put(&mut self, slot: u16, first: u64, count: u64, cell: Cell) {
-        if count == 1 && first.wrapping_sub(self.first) < ROWS {
-            self.cells[(first % ROWS) as usize * self.slots + usize::from(slot)] = Packed::new(cell);
-            self.filled += 1;
-        } else {
+        if count != 1 || !self.put_near(slot, first, cell) {
             self.put_run(slot.into(), Run { first, count, cell });
         }
     }
 
+    /// The same at one moment, if there is a row for it.
+    #[inline(always)]
+    pub fn put_near(&mut self, slot: u16, number: u64, cell: Cell) -> bool {
+        let is_near = number.wrapping_sub(self.first) < ROWS;
+        if is_near {
+            self.put_one(slot.into(), number, Packed::new(cell));
+            self.filled += 1;
+        }
+        is_near
+    }
+
+    /// A slot is in a state at a moment that there is a row for.
+    #[inline(always)]
+    fn put_one(&mut self, slot: usize, number: u64, cell: Packed) {
+        let row = (number % ROWS) as usize;
+        self.cells[row][slot % SLOTS] = cell;
+        self.present[row] |= 1 << (slot % SLOTS);
+    }
+
     #[inline(never)]
     fn put_run(&mut self, slot: usize, run: Run) {
-        if let Some(rest) = self.put_near(slot, run) {
+        if let Some(rest) = self.put_run_near(slot, run) {
             self.later[slot].push_back(rest);
             self.later_runs += 1;
         }
     }
 
     /// Takes the moments of a run that there are rows for; the rest.
-    fn put_near(&mut self, slot: usize, run: Run) -> Option<Run> {
+    fn put_run_near(&mut self, slot: usize, run: Run) -> Option<Run> {
         let (from, end) = (run.first.max(self.first), run.first + run.count);
         let near = end.min(self.first.saturating_add(ROWS));
+        let cell = Packed::new(run.cell);
         for number in from..near {
-            self.cells[(number % ROWS) as usize * self.slots + slot] = Packed::new(run.cell);
+            self.put_one(slot, number, cell);
         }
         self.filled += near.saturating_sub(from);
         let rest = from.max(near);
@@ -120,13 +159,11 @@ impl Table {
             }
             let rows = end.min(self.first.saturating_add(ROWS));
             while self.first < rows && self.filled > 0 {
-                let from = (self.first % ROWS) as usize * self.slots;
-                let row = &mut self.cells[from..from + self.slots];
-                let filled = row.iter().filter(|cell| cell.0 != 0).count() as u64;
-                if filled > 0 {
-                    hand(self.first, Row(row));
-                    row.fill(Packed::default());
-                    self.filled -= filled;
+                let row = (self.first % ROWS) as usize;
+                let present = std::mem::take(&mut self.present[row]);
+                if present != 0 {
+                    self.filled -= u64::from(present.count_ones());
+                    hand(self.first, Row { present, cells: &self.cells[row] });
                 }
                 self.first += 1;
             }
@@ -141,7 +178,7 @@ impl Table {
         for slot in 0..self.slots {
             let end = self.first.saturating_add(ROWS);
             while let Some(run) = self.later[slot].front().copied().filter(|r| r.first < end) {
-                match self.put_near(slot, run) {
+                match self.put_run_near(slot, run) {
                     Some(rest) => self.later[slot][0] = rest,
                     None => {
                         self.later[slot].pop_front();
@@ -154,9 +191,11 @@ impl Table {
 
     /// Whether a table that was read from a file is one of so many slots.
     pub fn is_sound(&self, slots: usize) -> bool {
-        let filled = self.cells.iter().filter(|cell| cell.0 != 0).count() as u64;
+        let filled: u64 = self.present.iter().map(|set| u64::from(set.count_ones())).sum();
+        let is_used = |set: &u64| slots >= SLOTS || set >> slots == 0;
         let later = self.later.iter().flatten();
-        (self.slots, self.later.len(), self.cells.len()) == (slots, slots, slots * ROWS as usize)
+        (self.slots, self.later.len(), self.cells.len()) == (slots, slots, ROWS as usize)
+            && self.present.iter().all(is_used)
             && self.filled == filled
             && self.later_runs == later.clone().count()
             && later.map(|r| r.first.checked_add(r.count)).all(|end| end.is_some())
@@ -164,38 +203,64 @@ impl Table {
 }
 
 /// A row with warps.
-pub struct Row<'t>(&'t [Packed]);
+pub struct Row<'t> {
+    present: u64,
+    cells: &'t [Packed; SLOTS],
+}
 
 impl Row<'_> {
     /// The slots that have a warp, ascending.
     #[inline(always)]
     pub fn iter(&self) -> impl Iterator<Item = (u16, Cell)> {
-        (0..).zip(self.0).filter(|(_, cell)| cell.0 != 0).map(|(slot, cell)| (slot, cell.cell()))
+        let mut rest = self.present;
+        std::iter::from_fn(move || {
+            let slot = rest.trailing_zeros() as usize;
+            let cell = self.cells.get(slot)?.cell();
+            rest &= rest - 1;
+            Some((slot as u16, cell))
+        })
+    }
+
+    /// The plain records of an SM's warps.
+    #[inline(always)]
+    pub fn records<'r>(&self, sm: u16, room: &'r mut [[u8; 8]; SLOTS]) -> &'r [[u8; 8]] {
+        // Mostly the first slots have warps, up to some number.
+        let first = self.present.trailing_ones() as usize;
+        room.iter_mut().zip(self.cells).take(first).for_each(|(r, cell)| *r = cell.record(sm));
+        let (mut n, mut rest) = (first, self.present);
+        rest &= u64::MAX.checked_shl(first as u32).unwrap_or(0);
+        while rest != 0 {
+            room[n % SLOTS] = self.cells[rest.trailing_zeros() as usize % SLOTS].record(sm);
+            (n, rest) = (n + 1, rest & (rest - 1));
+        }
+        &room[..n.min(SLOTS)]
     }
 }
 
-/// How cells are saved: their number, and those that have a warp.
-mod sparse {
-    use super::Packed;
+/// How cells are saved: the number of rows, and the cells that are not empty.
+mod rows {
+    use super::{Packed, SLOTS};
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    /// No SM of any size has more.
-    const MOST: usize = 1 << 20;
+    /// No table has more.
+    const MOST: usize = 1 << 10;
 
-    pub fn serialize<S: Serializer>(all: &[Packed], to: S) -> Result<S::Ok, S::Error> {
-        let used: Vec<(usize, &Packed)> = all.iter().enumerate().filter(|(_, c)| c.0 != 0).collect();
+    pub fn serialize<S: Serializer>(all: &[[Packed; SLOTS]], to: S) -> Result<S::Ok, S::Error> {
+        let cells = all.as_flattened().iter().enumerate();
+        let used: Vec<(usize, &Packed)> = cells.filter(|(_, c)| c.0 != 0).collect();
         (all.len(), used).serialize(to)
     }
 
-    pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Vec<Packed>, D::Error> {
+    pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Vec<[Packed; SLOTS]>, D::Error> {
         let (len, used): (usize, Vec<(usize, Packed)>) = Deserialize::deserialize(from)?;
         if len > MOST {
-            return Err(D::Error::custom("more cells than there are"));
+            return Err(D::Error::custom("more rows than there are"));
         }
-        let mut all = vec![Packed::default(); len];
+        let mut all = vec![[Packed::default(); SLOTS]; len];
         for (n, cell) in used {
-            *all.get_mut(n).ok_or_else(|| D::Error::custom("a cell behind the last"))? = cell;
+            let place = all.as_flattened_mut().get_mut(n);
+            *place.ok_or_else(|| D::Error::custom("a cell behind the last"))? = cell;
         }
         Ok(all)
     }

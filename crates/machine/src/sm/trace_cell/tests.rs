@@ -243,3 +243,31 @@ fn registers_hold_what_the_host_writes() {
     r.write(CONTROL, 0).expect("off");
     assert_eq!(r.settings(), None);
 }
+
+#[test]
+fn plain_records_are_those_of_the_format() {
+    let s = Settings { form: Form::default(), ..settings() };
+    let mut c = TraceCell::new(0x2a5, &SPEC, &s, (64, 4), 1000, &[]).expect("takes part");
+    assert!(c.fifo.is_fast());
+    // Slots with gaps, and one whose CTA slot has all bits.
+    for slot in [0, 1, 5, 63] {
+        c.start(slot, u16::MAX, 0, 1, 1000);
+        tell(&mut c, slot, 0x100 + u32::from(slot), 1000, 1011);
+    }
+    let found = records(&mut c);
+    let wanted = [0, 1, 5, 63].map(|slot: u32| Record {
+        pc: (0x100 + slot) * INSTRUCTION_BYTES,
+        stalls: WAIT,
+        sm: 0x2a5,
+        ..Record::default()
+    });
+    assert_eq!(found, [wanted, wanted].concat());
+    // No more than there is room for.
+    let s = Settings { buffer_bytes: 24, ..s };
+    let mut c = TraceCell::new(3, &SPEC, &s, (4, 1), 1000, &[]).expect("takes part");
+    for slot in 0..2 {
+        c.start(slot, 0, 0, 1, 1000);
+        tell(&mut c, slot, 7, 1000, 1021);
+    }
+    assert_eq!((records(&mut c).len(), c.records, c.lost), (3, 3, 3));
+}

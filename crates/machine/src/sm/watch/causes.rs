@@ -47,18 +47,18 @@ const _: () = assert!(size_of::<Row>() == 64);
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Causes {
     rows: Vec<Row>,
-    /// Those that do not fit, and counts that did not: a cause may be in both.
+    /// Those that do not fit, and counts that did not: a cause may be in both. Empty as long as all fit.
     more: Vec<Vec<Entry<u64>>>,
 }
 
 impl Causes {
     pub fn new(instructions: usize) -> Causes {
-        Causes { rows: vec![Row([Entry::NONE; FIRST]); instructions], more: vec![Vec::new(); instructions] }
+        Causes { rows: vec![Row([Entry::NONE; FIRST]); instructions], more: Vec::new() }
     }
 
     /// All of an instruction, each once.
     fn of(&self, pc: usize) -> Vec<Entry<u64>> {
-        let mut all = self.more[pc].clone();
+        let mut all = self.more.get(pc).cloned().unwrap_or_default();
         for e in self.rows[pc].0.iter().filter(|e| e.cause != u32::MAX) {
             put(&mut all, e.wide());
         }
@@ -84,7 +84,7 @@ impl Causes {
     /// front.
     #[inline(never)]
     fn add_other(&mut self, pc: usize, new: Entry<u64>) {
-        let (first, more) = (&mut self.rows[pc].0, &mut self.more[pc]);
+        let first = &mut self.rows[pc].0;
         let narrow = |e: &Entry<u64>| {
             let &Entry { cause, reason, link, .. } = e;
             let (cycles, count) = (u32::try_from(e.cycles).ok()?, u32::try_from(e.count).ok()?);
@@ -97,6 +97,8 @@ impl Causes {
             *free = new;
             return;
         }
+        self.more.resize(self.more.len().max(pc + 1), Vec::new());
+        let more = &mut self.more[pc];
         let n = put(more, new);
         let last = &mut first[FIRST - 1];
         if !is_first
@@ -111,12 +113,11 @@ impl Causes {
 
     /// Adds those of another SM.
     pub fn merge(&mut self, other: &Causes) {
-        for pc in 0..other.rows.len() {
-            if let Some(more) = self.more.get_mut(pc) {
-                other.of(pc).into_iter().for_each(|e| {
-                    put(more, e);
-                });
-            }
+        self.more.resize(self.rows.len(), Vec::new());
+        for (pc, more) in self.more.iter_mut().enumerate().take(other.rows.len()) {
+            other.of(pc).into_iter().for_each(|e| {
+                put(more, e);
+            });
         }
     }
 

@@ -14,7 +14,7 @@ pub use causes::{Causes, producers};
 pub use recorder::Recorder;
 pub use timeline::{Buckets, put_together, traffic};
 
-use super::code::{Class, Timing};
+use super::code::{Class, Code, Timing};
 use super::trace_cell::{Event, TraceCell};
 use super::warp::WarpSlot;
 use crate::counters::Counters;
@@ -25,6 +25,27 @@ use simt::resident::Access;
 /// What waiting to be chosen turns into: cycles for want of a pipe, for the dispatcher, for other warps; and by the
 /// scheduler's policy, for a grant and for the window.
 pub type Waited = ([u64; 3], [u64; 2]);
+
+/// Scoreboard places that an instruction looks at, found where somebody wants to know.
+pub trait Checks: Copy {
+    fn list(&self) -> &[u16];
+}
+
+/// None.
+impl Checks for () {
+    #[inline(always)]
+    fn list(&self) -> &[u16] {
+        &[]
+    }
+}
+
+/// Those that its code tells.
+impl Checks for (&Code, &Timing) {
+    #[inline(always)]
+    fn list(&self) -> &[u16] {
+        self.0.checks(self.1)
+    }
+}
 
 /// Somebody who is told what warps do. Cycles of a warp come without gaps, in the order of time.
 pub trait Watch {
@@ -37,31 +58,17 @@ pub trait Watch {
     /// So many instructions, one behind the other, execute with so many threads.
     fn execute(&mut self, pc: u32, count: u32, threads: u32);
 
-    /// A warp waits at its next instruction; `checks` are the scoreboard places that it looks at.
-    fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, from: u64, until: u64);
+    /// The same of one by itself.
+    fn execute_one(&mut self, pc: u32, threads: u32);
+
+    /// A warp waits at its next instruction; `checks` tells the scoreboard places that it looks at.
+    fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: impl Checks, reason: Stall, from: u64, until: u64);
 
     /// A warp could issue from `warp.since` on and is chosen now.
     fn waited(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64);
 
     /// An instruction issues.
     fn issue(&mut self, slot: u16, pc: u32, sub: u32, timing: &Timing, now: u64);
-
-    /// A warp that could issue from `warp.since` on issues its next instruction now.
-    #[inline(always)]
-    fn waited_and_issue(
-        &mut self,
-        slot: u16,
-        warp: &WarpSlot,
-        sub: u32,
-        timing: &Timing,
-        waited: Waited,
-        now: u64,
-    ) {
-        if now > warp.since {
-            self.waited(slot, warp, sub, timing.class, waited, now);
-        }
-        self.issue(slot, warp.row(), sub, timing, now);
-    }
 
     /// The instruction decides where its warp goes on.
     fn branch(&mut self, slot: u16, pc: u32);
@@ -107,7 +114,10 @@ impl Watch for () {
     fn execute(&mut self, _: u32, _: u32, _: u32) {}
 
     #[inline(always)]
-    fn wait(&mut self, _: u16, _: &WarpSlot, _: &[u16], _: Stall, _: u64, _: u64) {}
+    fn execute_one(&mut self, _: u32, _: u32) {}
+
+    #[inline(always)]
+    fn wait(&mut self, _: u16, _: &WarpSlot, _: impl Checks, _: Stall, _: u64, _: u64) {}
 
     #[inline(always)]
     fn waited(&mut self, _: u16, _: &WarpSlot, _: u32, _: Class, _: Waited, _: u64) {}
@@ -151,11 +161,25 @@ impl Watch for TraceCell {
     fn execute(&mut self, _: u32, _: u32, _: u32) {}
 
     #[inline(always)]
-    fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, from: u64, until: u64) {
+    fn execute_one(&mut self, _: u32, _: u32) {}
+
+    #[inline(always)]
+    fn wait(
+        &mut self,
+        slot: u16,
+        warp: &WarpSlot,
+        checks: impl Checks,
+        reason: Stall,
+        from: u64,
+        until: u64,
+    ) {
         if self.is_due(slot, until) {
-            match checks.is_empty() {
-                true => self.sample_alone(slot, warp.pc, 1 << reason as u32, from, until),
-                false => self.sample(slot, warp.pc, 1 << reason as u32, from, until, Some((warp, checks))),
+            match reason {
+                Stall::Wait | Stall::LongScoreboard => {
+                    self.sample_wait(slot, warp, checks.list(), reason, from, until);
+                }
+                // The last that a scoreboard is waited for: nothing else is missing.
+                _ => self.sample_alone(slot, warp.pc, 1 << reason as u32, from, until),
             }
         }
     }
@@ -170,22 +194,7 @@ impl Watch for TraceCell {
     #[inline(always)]
     fn issue(&mut self, slot: u16, pc: u32, _: u32, timing: &Timing, now: u64) {
         if self.is_due(slot, now + 1) {
-            self.sample_issue(slot, pc, timing, Waited::default(), now);
-        }
-    }
-
-    #[inline(always)]
-    fn waited_and_issue(
-        &mut self,
-        slot: u16,
-        warp: &WarpSlot,
-        _: u32,
-        timing: &Timing,
-        waited: Waited,
-        now: u64,
-    ) {
-        if self.is_due(slot, now + 1) {
-            self.sample_issue(slot, warp.pc, timing, waited, now);
+            self.sample_issue(slot, pc, timing, now);
         }
     }
 
@@ -213,7 +222,20 @@ impl Watch for Recorder {
     }
 
     #[inline(always)]
-    fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, from: u64, until: u64) {
+    fn execute_one(&mut self, pc: u32, threads: u32) {
+        self.executes_one(pc, threads);
+    }
+
+    #[inline(always)]
+    fn wait(
+        &mut self,
+        slot: u16,
+        warp: &WarpSlot,
+        checks: impl Checks,
+        reason: Stall,
+        from: u64,
+        until: u64,
+    ) {
         self.waits(slot, warp, checks, reason, from, until);
     }
 
@@ -254,7 +276,21 @@ impl<A: Watch, B: Watch> Watch for (&mut A, &mut B) {
     }
 
     #[inline(always)]
-    fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, from: u64, until: u64) {
+    fn execute_one(&mut self, pc: u32, threads: u32) {
+        self.0.execute_one(pc, threads);
+        self.1.execute_one(pc, threads);
+    }
+
+    #[inline(always)]
+    fn wait(
+        &mut self,
+        slot: u16,
+        warp: &WarpSlot,
+        checks: impl Checks,
+        reason: Stall,
+        from: u64,
+        until: u64,
+    ) {
         self.0.wait(slot, warp, checks, reason, from, until);
         self.1.wait(slot, warp, checks, reason, from, until);
     }
@@ -370,7 +406,7 @@ impl Watcher {
     /// A warp waits at its next instruction for something that is not on the scoreboard.
     #[inline(never)]
     pub fn wait(&mut self, slot: u16, warp: &WarpSlot, reason: Stall, until: u64) {
-        with_watch!(self, watch => watch.wait(slot, warp, &[], reason, warp.since, until));
+        with_watch!(self, watch => watch.wait(slot, warp, (), reason, warp.since, until));
     }
 
     /// An instruction executes and issues by itself; where it has results of variable latency, these are their places.
@@ -386,7 +422,7 @@ impl Watcher {
     ) {
         if let Some(recorder) = &mut self.recorder {
             // Mostly all of them.
-            recorder.executes(pc, 1, if threads == u32::MAX { 32 } else { threads.count_ones() });
+            recorder.executes_one(pc, if threads == u32::MAX { 32 } else { threads.count_ones() });
             recorder.issues(slot, pc, sub, timing.class, now);
             recorder.branches(slot, pc);
             recorder.makes(slot, places, pc);

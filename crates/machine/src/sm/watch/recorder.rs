@@ -2,7 +2,7 @@
 
 use super::causes::Causes;
 use super::timeline::{Buckets, SUB_CORES};
-use super::{Accessed, Counts, Waited, reasons};
+use super::{Accessed, Checks, Counts, Waited, reasons};
 use crate::sm::code::{CLASSES, Class, Producer};
 use crate::sm::waits::FOR_READERS;
 use crate::sm::warp::{NO_LINE, WarpSlot};
@@ -12,6 +12,9 @@ use trace::profile::{Link, Span, Work};
 
 /// No instruction.
 const NONE: u32 = u32::MAX;
+
+/// Most warp slots of an SM.
+const SLOTS: usize = 64;
 
 /// What is known of a warp slot.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -31,12 +34,57 @@ impl Slot {
     }
 }
 
-/// Places for the classes of a sub-core, as a power of two.
-const PLACES: u32 = CLASSES.next_power_of_two().trailing_zeros();
-/// The place of a class of a sub-core.
+/// The reasons that are charged most.
+const FREQUENT: [Stall; 7] = [
+    Stall::Selected,
+    Stall::Wait,
+    Stall::LongScoreboard,
+    Stall::ShortScoreboard,
+    Stall::NotSelected,
+    Stall::BranchResolving,
+    Stall::MathPipeThrottle,
+];
+
+/// The place of a reason among those.
 #[inline(always)]
-fn place(sub: u32, class: Class) -> usize {
-    ((sub as usize % SUB_CORES) << PLACES) | (class as usize % (1 << PLACES))
+fn frequent(reason: Stall) -> Option<usize> {
+    match reason {
+        Stall::Selected => Some(0),
+        Stall::Wait => Some(1),
+        Stall::LongScoreboard => Some(2),
+        Stall::ShortScoreboard => Some(3),
+        Stall::NotSelected => Some(4),
+        Stall::BranchResolving => Some(5),
+        Stall::MathPipeThrottle => Some(6),
+        _ => None,
+    }
+}
+
+/// Places for the classes of a sub-core.
+const CLASS_PLACES: usize = CLASSES.next_power_of_two();
+
+/// What is kept of a sub-core: what every issue touches, in two lines of the host's cache.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[repr(C, align(64))]
+struct Sub {
+    /// When something has to be done before its next issue: its step of the timeline ends, or states of single warps are
+    /// kept.
+    due: u64,
+    /// Warp-cycles of short states for frequent reasons that the step of the timeline does not have yet.
+    counts: [u64; FREQUENT.len()],
+    /// The last instruction of each class that it issued.
+    last_of_class: [u32; CLASS_PLACES],
+}
+
+const _: () = assert!(size_of::<Sub>() == 128);
+
+impl Sub {
+    const NEW: Sub = Sub { due: 0, counts: [0; FREQUENT.len()], last_of_class: [NONE; CLASS_PLACES] };
+
+    #[inline(always)]
+    fn last(&mut self, class: Class) -> &mut u32 {
+        &mut self.last_of_class[class as usize % CLASS_PLACES]
+    }
 }
 
 /// Waits of more cycles than this are never short.
@@ -48,20 +96,16 @@ pub struct Recorder {
     sm: u16,
     start: u64,
     places: usize,
-    slots: Vec<Slot>,
+    #[serde(with = "simt::arrays")]
+    slots: [Slot; SLOTS],
     /// By slot and scoreboard place: the instruction that makes its value, and the one that reads it last.
     makers: Vec<[u32; 2]>,
-    /// The last instruction of each class that a sub-core issued.
-    #[serde(with = "simt::arrays")]
-    last_of_class: [u32; SUB_CORES << PLACES],
+    subs: [Sub; SUB_CORES],
     /// What the last warp at a barrier was held up by.
     barrier: u32,
-    /// When something has to be done before a sub-core's next issue: its step of the timeline ends, or states of single
-    /// warps are kept.
-    due: [u64; SUB_CORES],
     /// States of no more cycles than this are short: they count where they are told of.
     short: u64,
-    /// Threads of the instructions that execute, less those of the ones before them, where runs begin and end.
+    /// Threads of the instructions that execute in runs, less those of the ones before them, where runs begin and end.
     threads: Vec<u64>,
     pub work: Vec<Work>,
     pub causes: Causes,
@@ -84,11 +128,10 @@ impl Recorder {
             sm,
             start,
             places,
-            slots: vec![Slot::new(0); slots],
+            slots: [Slot::new(0); SLOTS],
             makers: vec![[NONE; 2]; slots * places],
-            last_of_class: [NONE; SUB_CORES << PLACES],
+            subs: [Sub::NEW; SUB_CORES],
             barrier: NONE,
-            due: [0; SUB_CORES],
             short: 0,
             threads: vec![0; instructions + 1],
             work: vec![Work::default(); instructions],
@@ -102,7 +145,7 @@ impl Recorder {
     }
 
     pub fn start(&mut self, slot: u16, linear: u64) {
-        self.slots[slot as usize] = Slot::new(linear);
+        self.slots[usize::from(slot) % SLOTS] = Slot::new(linear);
         let n = slot as usize * self.places;
         self.makers[n..n + self.places].fill([NONE; 2]);
     }
@@ -114,19 +157,29 @@ impl Recorder {
     fn step(&mut self, slot: u16, pc: u32, sub: u32, now: u64) {
         let n = sub as usize % SUB_CORES;
         if now >= self.buckets.end(n) {
+            self.end_step(n);
             self.buckets.go_on(n, now);
         }
         self.span(slot, pc, Stall::Selected, now, now + 1);
         self.set_short();
-        self.due[n] = if self.has_spans() { 0 } else { self.buckets.end(n) };
+        self.subs[n].due = if self.has_spans() { 0 } else { self.buckets.end(n) };
+    }
+
+    /// What was counted of a sub-core goes to the step of the timeline that it is in.
+    fn end_step(&mut self, n: usize) {
+        let counts = std::mem::take(&mut self.subs[n].counts);
+        if let Some(step) = self.buckets.step(n) {
+            FREQUENT.iter().zip(counts).for_each(|(&reason, cycles)| step[reason as usize] += cycles);
+        }
     }
 
     /// The launch is over.
     pub fn finish(&mut self) {
+        (0..SUB_CORES).for_each(|n| self.end_step(n));
         let mut threads = 0u64;
         for (work, change) in self.work.iter_mut().zip(&self.threads) {
             threads = threads.wrapping_add(*change);
-            work.threads = threads;
+            work.threads = work.threads.wrapping_add(threads);
         }
     }
 
@@ -140,11 +193,26 @@ impl Recorder {
         self.spans.len() < self.most_spans
     }
 
+    #[inline(always)]
+    fn sub(&mut self, sub: u32) -> &mut Sub {
+        &mut self.subs[sub as usize % SUB_CORES]
+    }
+
+    /// A warp of a sub-core was in a state for a few cycles, in the step that the sub-core is in.
+    #[inline(always)]
+    fn count(&mut self, sub: u32, reason: Stall, cycles: u64) {
+        if let Some(n) = frequent(reason) {
+            self.sub(sub).counts[n] += cycles;
+        } else if let Some(step) = self.buckets.step(sub as usize) {
+            step[reason as usize] += cycles;
+        }
+    }
+
     /// A warp was in a state.
     #[inline(always)]
-    fn state(&mut self, slot: u16, sub: usize, pc: u32, reason: Stall, from: u64, until: u64) {
+    fn state(&mut self, slot: u16, sub: u32, pc: u32, reason: Stall, from: u64, until: u64) {
         match until - from <= self.short {
-            true => self.buckets.count(sub, reason, until - from),
+            true => self.count(sub, reason, until - from),
             false => self.long_state(slot, pc, reason, from, until),
         }
     }
@@ -161,7 +229,7 @@ impl Recorder {
     /// A wait that others may have to wait for at a barrier.
     #[inline(always)]
     fn holds_up(&mut self, slot: u16, pc: u32, cycles: u64) {
-        let longest = &mut self.slots[slot as usize].longest;
+        let longest = &mut self.slots[usize::from(slot) % SLOTS].longest;
         if cycles > longest.0 {
             *longest = (cycles, pc);
         }
@@ -177,7 +245,7 @@ impl Recorder {
                 until: until.saturating_sub(self.start),
                 pc,
                 reason,
-                cta: self.slots[slot as usize].linear,
+                cta: self.slots[usize::from(slot) % SLOTS].linear,
             });
         }
     }
@@ -189,7 +257,7 @@ impl Recorder {
         &mut self,
         slot: u16,
         warp: &WarpSlot,
-        checks: &[u16],
+        checks: impl Checks,
         reason: Stall,
         from: u64,
         until: u64,
@@ -198,31 +266,40 @@ impl Recorder {
         let cycles = until - from;
         match reason {
             Stall::LongScoreboard | Stall::ShortScoreboard => {
-                self.needs(slot, warp, checks, reason, cycles);
+                self.needs(slot, warp, checks.list(), reason, cycles);
             }
             Stall::BranchResolving => self.comes_from(slot, warp.row(), reason, cycles),
             // Code that was jumped to.
             Stall::NoInstruction if warp.line == NO_LINE => {
                 self.comes_from(slot, warp.row(), reason, cycles);
             }
-            Stall::Barrier => self.because(warp.row(), reason, Link::Barrier, self.barrier, cycles),
-            Stall::Drain | Stall::Membar => {
-                self.because(warp.row(), reason, Link::Store, self.slots[slot as usize].store, cycles);
+            Stall::Barrier | Stall::Drain | Stall::Membar => {
+                self.waits_for_others(slot, warp.row(), reason, cycles);
             }
             _ => {}
         }
     }
 
+    #[inline(always)]
     fn because(&mut self, pc: u32, reason: Stall, link: Link, cause: u32, cycles: u64) {
         if cause != NONE {
             self.causes.add(pc, reason, link, cause, cycles);
         }
     }
 
+    /// A warp waited at a barrier, or for its stores.
+    #[inline(never)]
+    fn waits_for_others(&mut self, slot: u16, pc: u32, reason: Stall, cycles: u64) {
+        match reason {
+            Stall::Barrier => self.because(pc, reason, Link::Barrier, self.barrier, cycles),
+            _ => self.because(pc, reason, Link::Store, self.slots[usize::from(slot) % SLOTS].store, cycles),
+        }
+    }
+
     /// A warp waited for a branch.
     #[inline(never)]
     fn comes_from(&mut self, slot: u16, pc: u32, reason: Stall, cycles: u64) {
-        self.because(pc, reason, Link::Branch, self.slots[slot as usize].last, cycles);
+        self.because(pc, reason, Link::Branch, self.slots[usize::from(slot) % SLOTS].last, cycles);
     }
 
     /// A warp waited for a result.
@@ -254,7 +331,7 @@ impl Recorder {
         if now - warp.since > self.short || by_policy != [0; 2] {
             return self.chosen_late(slot, warp.row(), sub, class, waited, now);
         }
-        self.buckets.count(sub as usize, Stall::NotSelected, others);
+        self.count(sub, Stall::NotSelected, others);
         if throttle + held > 0 {
             self.queues(slot, warp.row(), sub, class, [throttle, held]);
         }
@@ -274,33 +351,39 @@ impl Recorder {
     /// A warp waited for a pipe and for the dispatcher.
     #[inline(never)]
     fn queues(&mut self, slot: u16, pc: u32, sub: u32, class: Class, [throttle, held]: [u64; 2]) {
-        self.buckets.count(sub as usize, class.throttle(), throttle);
-        self.buckets.count(sub as usize, Stall::DispatchStall, held);
+        if throttle > 0 {
+            self.count(sub, class.throttle(), throttle);
+        }
+        if held > 0 {
+            self.count(sub, Stall::DispatchStall, held);
+        }
         self.holds_up(slot, pc, throttle.max(held));
         self.in_queue(pc, sub, class, [throttle, held]);
     }
 
+    #[inline(always)]
     fn in_queue(&mut self, pc: u32, sub: u32, class: Class, [throttle, held]: [u64; 2]) {
-        let cause = self.last_of_class[place(sub, class)];
-        for (reason, cycles) in [(class.throttle(), throttle), (Stall::DispatchStall, held)] {
-            if cause != NONE && cycles > 0 {
-                self.causes.add(pc, reason, Link::Queue, cause, cycles);
-            }
+        let cause = *self.sub(sub).last(class);
+        if throttle > 0 {
+            self.because(pc, class.throttle(), Link::Queue, cause, throttle);
+        }
+        if held > 0 {
+            self.because(pc, Stall::DispatchStall, Link::Queue, cause, held);
         }
     }
 
     #[inline(always)]
     pub fn issues(&mut self, slot: u16, pc: u32, sub: u32, class: Class, now: u64) {
-        if now >= self.due[sub as usize % SUB_CORES] {
+        if now >= self.sub(sub).due {
             self.step(slot, pc, sub, now);
         }
-        self.last_of_class[place(sub, class)] = pc;
-        self.buckets.count(sub as usize, Stall::Selected, 1);
+        *self.sub(sub).last(class) = pc;
+        self.count(sub, Stall::Selected, 1);
     }
 
     #[inline(always)]
     pub fn branches(&mut self, slot: u16, pc: u32) {
-        self.slots[slot as usize].last = pc;
+        self.slots[usize::from(slot) % SLOTS].last = pc;
     }
 
     #[inline(always)]
@@ -312,20 +395,25 @@ impl Recorder {
         }
     }
 
-    #[inline]
-    pub fn makes(&mut self, slot: u16, places: &[u16], pc: u32) {
-        for &p in places {
-            self.makers[slot as usize * self.places + p as usize][0] = pc;
+    #[inline(always)]
+    pub fn executes_one(&mut self, pc: u32, threads: u32) {
+        if let Some(work) = self.work.get_mut(pc as usize) {
+            work.threads += u64::from(threads);
         }
+    }
+
+    #[inline(always)]
+    pub fn makes(&mut self, slot: u16, places: &[u16], pc: u32) {
+        let makers = &mut self.makers[slot as usize * self.places..];
+        places.iter().for_each(|&p| makers[usize::from(p)][0] = pc);
     }
 
     /// A warp's memory operation went to the load-store unit: what it reads, and what was counted.
     #[inline(always)]
     pub fn access(&mut self, told: &Accessed, reads: &[u16], counts: Counts) {
         let &Accessed { slot, pc, bytes, is_store, .. } = told;
-        for &p in reads {
-            self.makers[slot as usize * self.places + p as usize][1] = pc;
-        }
+        let makers = &mut self.makers[slot as usize * self.places..];
+        reads.iter().for_each(|&p| makers[usize::from(p)][1] = pc);
         if let Some(work) = self.work.get_mut(pc as usize) {
             work.requests += counts.shared_requests + counts.l1_requests;
             work.sectors += counts.sectors;
@@ -335,13 +423,13 @@ impl Recorder {
             work.conflicts += if counts.shared_requests > 0 { counts.bank_conflicts } else { 0 };
         }
         if is_store {
-            self.slots[slot as usize].store = pc;
+            self.slots[usize::from(slot) % SLOTS].store = pc;
         }
     }
 
     /// A warp came to a barrier; it may be the last.
     pub fn arrive(&mut self, slot: u16) {
-        let longest = &mut self.slots[slot as usize].longest;
+        let longest = &mut self.slots[usize::from(slot) % SLOTS].longest;
         self.barrier = longest.1;
         *longest = (0, NONE);
     }

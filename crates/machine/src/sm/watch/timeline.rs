@@ -27,7 +27,10 @@ pub struct Buckets {
 impl Buckets {
     pub fn new(start: u64) -> Buckets {
         let ends = [start + (1 << FIRST); SUB_CORES];
-        Buckets { start, shift: FIRST, states: vec![[0; STALLS]], steps: [0; SUB_CORES], ends }
+        // Room for all steps that there can be: it does not grow.
+        let mut states = Vec::with_capacity(MOST);
+        states.push([0; STALLS]);
+        Buckets { start, shift: FIRST, states, steps: [0; SUB_CORES], ends }
     }
 
     /// Cycles of a step.
@@ -49,12 +52,10 @@ impl Buckets {
         self.ends[sub % SUB_CORES] = self.start + (((at >> self.shift) + 1) << self.shift);
     }
 
-    /// A warp of a sub-core was in a state for a few cycles, in the step that the sub-core is in.
+    /// The step that a sub-core is in.
     #[inline(always)]
-    pub fn count(&mut self, sub: usize, reason: Stall, cycles: u64) {
-        if let Some(step) = self.states.get_mut(self.steps[sub % SUB_CORES] as usize) {
-            step[reason as usize] += cycles;
-        }
+    pub fn step(&mut self, sub: usize) -> Option<&mut StallCycles> {
+        self.states.get_mut(self.steps[sub % SUB_CORES] as usize)
     }
 
     #[inline]
@@ -97,12 +98,15 @@ impl Buckets {
     }
 
     fn halve(&mut self) {
-        let pairs = self.states.chunks(2).map(|pair| {
-            let mut sum = pair[0];
-            pair.iter().skip(1).for_each(|p| sum.iter_mut().zip(p).for_each(|(s, n)| *s += n));
-            sum
-        });
-        self.states = pairs.collect();
+        let half = self.states.len().div_ceil(2);
+        for n in 0..half {
+            let mut sum = self.states[2 * n];
+            if let Some(second) = self.states.get(2 * n + 1) {
+                sum.iter_mut().zip(second).for_each(|(s, n)| *s += n);
+            }
+            self.states[n] = sum;
+        }
+        self.states.truncate(half);
         self.shift += 1;
         self.steps.iter_mut().for_each(|step| *step /= 2);
     }
