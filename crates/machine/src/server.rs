@@ -2,6 +2,7 @@
 
 use crate::units::Cycle;
 use serde::{Deserialize, Serialize};
+use simt::prefetch::prefetch_at;
 
 /// Serves in the order of asking, one after the other.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -120,6 +121,12 @@ impl Calendar {
             }
             n = next;
         }
+    }
+
+    /// Units will be taken at about this time.
+    #[inline(always)]
+    pub fn expect(&self, at: Cycle) {
+        prefetch_at(&self.buckets[(at.0 >> self.shift) as usize % BUCKETS]);
     }
 
     /// Takes `units` at `at` or as soon after as there is room; the cycle at which the last of them passes.

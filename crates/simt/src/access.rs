@@ -5,6 +5,7 @@ use crate::lanes::{Lanes, Row};
 use crate::ops::atomic;
 use crate::ops::memory::{self, B32, B64, B128, GENERIC, GLOBAL, LOCAL, SHARED, U8, U16};
 use crate::ops::pattern::{Pattern, pattern};
+use crate::prefetch::prefetch_at;
 use crate::uop::Uop;
 use isa::Op;
 use isa::abi::{LOCAL_HIGH, SHARED_HIGH};
@@ -95,6 +96,22 @@ pub(crate) fn kind(u: &Uop) -> Option<(u32, u32)> {
         Op::Atom | Op::Red => (GENERIC, atomic()),
         _ => return None,
     })
+}
+
+/// An instruction executes soon whose registers are there: of what it touches in global memory, the host's caches are asked
+/// for two lines of the host, those of the first lane of each half.
+///
+/// # Safety
+/// The lanes are bound, and the instruction is theirs.
+#[inline(always)]
+pub(crate) unsafe fn expect(l: &Lanes, u: &Uop) {
+    if matches!(u.op, Op::Ldg | Op::Stg | Op::Ld | Op::St) {
+        for lane in [0, 16] {
+            // SAFETY: the caller's promise.
+            let at = unsafe { memory::address(l, u, GLOBAL, lane) };
+            prefetch_at(l.global.wrapping_add(at as usize));
+        }
+    }
 }
 
 /// [`locate`], compiled for a level.

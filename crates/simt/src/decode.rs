@@ -1,11 +1,13 @@
 //! From an image to micro-operations: operands become rows, modifiers choose handlers.
 //!
 //! A warp's file: registers, zeros (what RZ reads), a place that swallows writes to RZ, scratch rows for operand
-//! modifiers, convergence registers, uniform registers, and one row for every immediate and constant of the code that
-//! the entry can reach.
+//! modifiers, convergence registers, uniform registers, and one row for every immediate and constant that operands name in
+//! the code that the entry can reach. Constants that instructions load into registers have no rows: all warps of a launch
+//! share their words.
 
 use crate::lanes::{COMPLEMENT, DROPPED, PT};
 use crate::level::{Isa, Levels, levels};
+use crate::near::Near;
 use crate::ops::{
     atomic, collective, control, convert, float, half, integer, memory, modify, moves, system, uniform,
 };
@@ -78,10 +80,13 @@ struct Decoder {
     pool: Vec<Pooled>,
     /// First row of a run of constants.
     index: HashMap<(Pooled, u32), u32>,
+    /// What loads from places known now take.
+    loads: Vec<Pooled>,
     modified: Vec<modify::Modified>,
     hints: u32,
     /// Bytes of each constant bank that exist for certain.
     bank_bytes: [u32; 8],
+    near: Near,
 }
 
 fn guard(p: PredUse) -> u8 {
@@ -163,7 +168,7 @@ impl Decoder {
         }
     }
 
-    /// The rows that a load from a place known now copies, and how many: constants are in the file before a warp starts.
+    /// The first of the words that a load from a place known now takes, and how many: the launch has them from its begin on.
     fn known_constant(&mut self, i: &Inst) -> Option<(u32, u32)> {
         let rows = match i.op {
             Op::Uldc => 1,
@@ -177,7 +182,11 @@ impl Decoder {
         let (bank, offset) = (i.field(Field::Bank) as u8, i.offset() as u32);
         let end = offset.checked_add(4 * rows)?;
         let exists = offset % (4 * rows) == 0 && end <= self.bank_bytes[bank as usize & 7];
-        (at_zero && exists).then(|| (self.pooled(Pooled::Const { bank, offset }, rows), rows))
+        (at_zero && exists).then(|| {
+            let first = self.loads.len() as u32;
+            self.loads.extend((0..rows).map(|k| Pooled::Const { bank, offset: offset + 4 * k }));
+            (first, rows)
+        })
     }
 
     fn instruction(&mut self, pc: u32, i: &Inst, soft: bool) -> Uop {
@@ -204,9 +213,9 @@ impl Decoder {
             u.hint = self.hints;
             self.hints += 1;
         }
-        if let Some((from, rows)) = self.known_constant(i) {
-            u.b = from;
-            u.handler = self.pick(if i.op == Op::Ldc { moves::copy(rows) } else { uniform::copy(rows) });
+        if let Some((first, rows)) = self.known_constant(i) {
+            u.imm = first as i32;
+            u.handler = self.pick(if i.op == Op::Ldc { moves::known(rows) } else { uniform::known(rows) });
             return u;
         }
         match handler(i, &mut u) {
@@ -214,6 +223,31 @@ impl Decoder {
             None => return u,
         }
         self.modify(i, u)
+    }
+
+    /// Rows that an instruction reads and writes, to ask the host's caches for; not the one that swallows.
+    fn rows(&self, i: &Inst, u: &Uop) -> Vec<u32> {
+        let mut rows = Vec::new();
+        for &role in i.op.row().roles {
+            let (first, count) = match role {
+                Role::CAddr if u.a == self.layout.zeros => continue,
+                Role::Addr | Role::CAddr => {
+                    rows.extend([u.b, u.u]);
+                    (u.a, 1)
+                }
+                Role::A | Role::A2 | Role::AFrom => (u.a, i.width(role)),
+                Role::B | Role::B2 => (u.b, i.width(role)),
+                Role::C | Role::C2 | Role::CW | Role::CT => (u.c, i.width(role)),
+                Role::E | Role::E2 | Role::ET => (u.e, i.width(role)),
+                Role::D | Role::D2 | Role::DW | Role::DT | Role::DTo | Role::DM | Role::U | Role::U2 => {
+                    (u.d, i.width(role))
+                }
+                _ => continue,
+            };
+            rows.extend((0..count).map(|k| first + k * ROW));
+        }
+        rows.retain(|&row| row != self.layout.swallow);
+        rows
     }
 
     fn pick(&self, levels: Levels) -> crate::uop::Handler {
@@ -362,15 +396,19 @@ pub fn grown(old: &Kernel, code: &[Inst]) -> Result<Kernel, NoRoom> {
         level: old.level,
         pool: old.pool.clone(),
         index: HashMap::new(),
+        loads: old.loads.clone(),
         modified: old.modified.clone(),
         hints: old.hints,
         bank_bytes: old.bank_bytes,
+        near: old.near.clone(),
     };
     let mut soft = vec![false; end as usize];
     mark_soft(code, &mut soft);
     let mut uops = old.uops.clone();
     for (pc, inst) in (first..).zip(code) {
-        uops.push(decoder.instruction(pc, inst, soft[pc as usize]));
+        let u = decoder.instruction(pc, inst, soft[pc as usize]);
+        decoder.near.set(pc as usize, decoder.rows(inst, &u));
+        uops.push(u);
     }
     if !code.is_empty() {
         // Nobody runs past the end of this code either.
@@ -390,6 +428,8 @@ pub fn grown(old: &Kernel, code: &[Inst]) -> Result<Kernel, NoRoom> {
         function: old.function.clone(),
         layout: decoder.layout,
         pool: decoder.pool,
+        loads: decoder.loads,
+        near: decoder.near.joined(),
         hints: decoder.hints,
         uses_heap: old.uses_heap,
         uses_printf: old.uses_printf,
@@ -431,9 +471,11 @@ pub fn kernel(image: &Image, entry: usize, level: Isa, room: Room) -> Kernel {
         level,
         pool: Vec::new(),
         index: HashMap::new(),
+        loads: Vec::new(),
         modified: Vec::new(),
         hints: 0,
         bank_bytes,
+        near: Near::default(),
     };
     let nothing = decoder.instruction(0, &Inst::new(Op::Tex), false);
     let mut uops = vec![nothing; image.code.len() + 1];
@@ -445,7 +487,9 @@ pub fn kernel(image: &Image, entry: usize, level: Isa, room: Room) -> Kernel {
     for f in &reached {
         for pc in f.start..f.end {
             let inst = &image.code[pc as usize];
-            uops[pc as usize] = decoder.instruction(pc, inst, soft[pc as usize]);
+            let u = decoder.instruction(pc, inst, soft[pc as usize]);
+            decoder.near.set(pc as usize, decoder.rows(inst, &u));
+            uops[pc as usize] = u;
             uses_printf |= inst.op == Op::Syscall && inst.get::<SysFn>() == SysFn::Vprintf;
             uses_heap |= inst.op == Op::Syscall && matches!(inst.get::<SysFn>(), SysFn::Malloc | SysFn::Free);
             pushes |= inst.op == Op::Syscall && inst.get::<SysFn>() == SysFn::QueuePush;
@@ -461,9 +505,19 @@ pub fn kernel(image: &Image, entry: usize, level: Isa, room: Room) -> Kernel {
     // Whoever runs past the end of the entry falls into other code.
     let alone = reached.len() == 1;
     let read_first = if alone { uninitialised::registers(&image.code, f.start, f.end) } else { None };
+    let row = |first: u32, r: u32| first + r * ROW;
+    // Who waits for whom is looked at by others, so convergence registers always begin as zeros.
+    let converge = (0..barriers).map(|r| row(layout.converge, r));
     let cleared = match read_first {
-        Some(list) => list.into_iter().map(|r| layout.registers + u32::from(r) * ROW).collect(),
-        None => (0..registers).map(|r| layout.registers + r * ROW).collect(),
+        Some(first) => {
+            let own = first.registers.into_iter().map(|r| row(layout.registers, r.into()));
+            let uniform = first.uniforms.into_iter().map(|r| row(layout.uniform, r.into()));
+            own.chain(converge).chain(uniform).collect()
+        }
+        None => {
+            let own = (0..registers).map(|r| row(layout.registers, r));
+            own.chain(converge).chain((0..uniforms).map(|r| row(layout.uniform, r))).collect()
+        }
     };
     Kernel {
         level,
@@ -478,6 +532,8 @@ pub fn kernel(image: &Image, entry: usize, level: Isa, room: Room) -> Kernel {
         function: image.functions[entry].clone(),
         layout: decoder.layout,
         pool: decoder.pool,
+        loads: decoder.loads,
+        near: decoder.near.joined(),
         hints: decoder.hints,
         uses_heap,
         uses_printf,

@@ -128,6 +128,19 @@ impl Lanes {
         self.preds[n + COMPLEMENT as usize] = !new;
     }
 
+    /// The word of this number among those that loads of constants take.
+    ///
+    /// # Safety
+    /// The launch is bound, and the number is one that the decoder gave.
+    #[inline(always)]
+    pub(crate) unsafe fn known(&self, n: i32) -> u32 {
+        // SAFETY: the launch has a word for every number that its kernel's decoder gave.
+        unsafe {
+            let launch = &*self.launch;
+            *launch.loads.get_unchecked(n as usize)
+        }
+    }
+
     /// Reads a row of the file.
     ///
     /// # Safety

@@ -4,7 +4,6 @@ use crate::decode::{self, NoRoom, Pooled, Room};
 use crate::memory::Memory;
 use crate::program::{Banks, Kernel, Program, launch_bank};
 use crate::runner::LaunchError;
-use crate::uop::ROW;
 use crate::watched::{self, What};
 use isa::Inst;
 use isa::abi::launch::{ENVREG, PARAMS, PARAMS_MAX};
@@ -75,8 +74,9 @@ pub struct Launch {
     pub dynamic_shared: u32,
     pub(crate) local_bytes: u32,
     pub(crate) banks: Banks,
-    /// The words of the rows of constants.
+    /// The words of the rows of constants, and those that loads of constants take.
     pub(crate) pool: Vec<u32>,
+    pub(crate) loads: Vec<u32>,
 }
 
 /// A launch as a checkpoint has it; its program is kept elsewhere.
@@ -101,10 +101,8 @@ impl Launch {
     /// Rows that a warp's first instructions, so many of them, and its start need, in bytes from the begin of its file.
     pub fn first_rows(&self, instructions: usize) -> Vec<u32> {
         let kernel = &self.kernel;
-        let first = kernel.uops.iter().skip(kernel.function.start as usize).take(instructions);
-        let cleared = (kernel.layout.converge..kernel.layout.pool).step_by(ROW as usize);
-        let mut rows: Vec<u32> = first.flat_map(|u| [u.d, u.a, u.b, u.c]).chain(cleared).collect();
-        rows.retain(|&row| row < kernel.layout.end);
+        let mut rows = kernel.near.following(kernel.function.start as usize, instructions);
+        rows.extend_from_slice(&kernel.cleared);
         rows.sort_unstable();
         rows.dedup();
         rows
@@ -152,6 +150,7 @@ impl Launch {
                 return None;
             }
             launch.pool = words(&launch.kernel.pool, &launch.banks);
+            launch.loads = words(&launch.kernel.loads, &launch.banks);
         }
         Some(Launch { depth: saved.depth, queue: saved.queue, ..launch })
     }
@@ -199,7 +198,7 @@ impl Launch {
         }
         let bank = launch_bank(shape, program.const_base(), params);
         let banks = program.banks(memory, bank).map_err(|e| LaunchError::Invalid(e.to_string()))?;
-        let pool = words(&kernel.pool, &banks);
+        let (pool, loads) = (words(&kernel.pool, &banks), words(&kernel.loads, &banks));
         let local_bytes =
             if f.unbounded_stack { f.local_bytes.max(shape.stack_bytes) } else { f.local_bytes };
         Ok(Launch {
@@ -213,6 +212,7 @@ impl Launch {
             local_bytes: local_bytes.next_multiple_of(16),
             banks,
             pool,
+            loads,
             kernel,
         })
     }
@@ -223,8 +223,8 @@ impl Launch {
         let is_it = |f: &Function| f.is_entry && f.start == self.kernel.function.start;
         let Some(entry) = image.functions.iter().position(is_it) else { return self.clone() };
         let kernel = Arc::new(decode::kernel(image, entry, self.kernel.level, room));
-        let pool = words(&kernel.pool, &self.banks);
-        Launch { kernel, pool, ..self.clone() }
+        let (pool, loads) = (words(&kernel.pool, &self.banks), words(&kernel.loads, &self.banks));
+        Launch { kernel, pool, loads, ..self.clone() }
     }
 
     /// The same launch with code behind that of its kernel, at [`Kernel::end`].
@@ -233,8 +233,8 @@ impl Launch {
         watched::watch(&mut kernel, growth.watch);
         kernel.openings = growth.openings.to_vec();
         kernel.openings.sort_unstable();
-        let pool = words(&kernel.pool, &self.banks);
-        Ok(Launch { kernel: Arc::new(kernel), pool, ..self.clone() })
+        let (pool, loads) = (words(&kernel.pool, &self.banks), words(&kernel.loads, &self.banks));
+        Ok(Launch { kernel: Arc::new(kernel), pool, loads, ..self.clone() })
     }
 
     /// A word of a constant bank as the launch's warps see it.

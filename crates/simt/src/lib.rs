@@ -31,6 +31,7 @@ pub mod level;
 pub mod local;
 pub mod log;
 pub mod memory;
+mod near;
 pub mod ops;
 pub mod prefetch;
 pub mod printf;

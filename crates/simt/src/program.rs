@@ -4,6 +4,7 @@ use crate::decode;
 use crate::launch::Shape;
 use crate::level::Isa;
 use crate::memory::{Bounds, Memory, MemoryError};
+use crate::near::Near;
 use crate::ops::modify::Modified;
 use crate::uop::Uop;
 use crate::watched::Watched;
@@ -81,10 +82,14 @@ pub struct Kernel {
     pub(crate) function: Function,
     /// Rows of a warp's file, in bytes from its start.
     pub(crate) layout: decode::Layout,
-    /// Rows of registers that must be zeros when a warp starts: what may be read before it is written.
+    /// Rows that must be zeros when a warp starts: what may be read before it is written.
     pub(crate) cleared: Vec<u32>,
     /// What the rows of constants hold.
     pub(crate) pool: Vec<decode::Pooled>,
+    /// Rows that the instructions from each place on use.
+    pub(crate) near: Near,
+    /// The words that loads of constants take.
+    pub(crate) loads: Vec<decode::Pooled>,
     /// Memory instructions.
     pub(crate) hints: u32,
     /// Allocates from the heap, so that the order of CTAs shows.

@@ -261,12 +261,10 @@ impl<'l> Resident<'l> {
 
     /// The same, with the warp at hand: for the rows of its next instructions.
     #[inline]
-    pub fn expect_rows(&self, w: usize, instructions: usize) {
+    pub fn expect_rows(&self, w: usize) {
         let Some(warp) = self.warps.get(w) else { return };
-        for u in self.code().iter().skip(warp.pc as usize).take(instructions) {
-            for row in [u.d, u.a, u.b, u.c] {
-                prefetch_all(warp.lanes.file.wrapping_add(row as usize).cast::<Row>());
-            }
+        for &row in self.launch.kernel.near.at(warp.pc as usize) {
+            prefetch_all(warp.lanes.file.wrapping_add(row as usize).cast::<Row>());
         }
     }
 
@@ -385,6 +383,7 @@ impl<'l> Resident<'l> {
                 u = u.add(1);
                 ran += 1;
             }
+            access::expect(&warp.lanes, &*u);
         }
         warp.pc += ran;
         warp.executed += u64::from(ran);

@@ -21,7 +21,7 @@ use crate::lanes::{FULL, Lanes, Row};
 use crate::launch::Launch;
 use crate::local;
 use crate::memory::{Bounds, Memory};
-use crate::ops::collective;
+use crate::ops::{collective, control};
 use crate::prefetch::{HOST_LINE, prefetch_at};
 use crate::program::Kernel;
 use crate::special::{self, Time};
@@ -195,12 +195,10 @@ impl Warp {
 
     /// Puts warp number `warp` of a CTA that begins into the slot.
     pub fn start(&mut self, launch: &Launch, warp: u32) {
-        let layout = &launch.kernel.layout;
         let rows = self.file.as_mut_slice();
         for &at in &launch.kernel.cleared {
             rows[at as usize..(at + ROW) as usize].fill(0);
         }
-        rows[layout.converge as usize..layout.pool as usize].fill(0);
         let threads = launch.threads().saturating_sub(32 * warp);
         let mask = if threads >= 32 { FULL } else { (1 << threads) - 1 };
         self.lanes.preds = Lanes::clear_preds();
@@ -623,11 +621,8 @@ impl Warp {
 
     /// Live lanes that these lanes' convergence register names.
     fn partners(&self, u: &Uop, mask: u32) -> u32 {
-        (0..32)
-            .filter(|i| mask >> i & 1 != 0)
-            // SAFETY: the row exists.
-            .fold(0, |m, i| m | unsafe { self.lanes.lane(u.a, i) })
-            & self.lanes.live
+        // SAFETY: the row exists, and nobody writes it meanwhile.
+        control::of_lanes(unsafe { &*self.lanes.row(u.a) }, mask) & self.lanes.live
     }
 
     // --- events -------------------------------------------------------------------------------------------------

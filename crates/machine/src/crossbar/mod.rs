@@ -64,6 +64,12 @@ impl Channels {
         self.answers.take(at + self.latency, bytes)
     }
 
+    /// Cycles that this takes at least.
+    #[inline(always)]
+    pub fn latency(&self) -> u64 {
+        self.latency
+    }
+
     pub fn clear(&mut self) {
         self.requests.clear();
         self.answers.clear();

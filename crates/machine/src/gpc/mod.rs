@@ -64,6 +64,9 @@ impl Waiting {
     }
 }
 
+/// Answers that what they need is asked of the host's caches ahead of.
+const LOOK_AHEAD: usize = 8;
+
 /// Cycles between requests of an exchange up to which they are brought in order by counting.
 const SPAN: u64 = 4096;
 
@@ -103,8 +106,7 @@ pub struct Gpc {
     /// Packets that go to memory partitions, and when their answers are here.
     packets: Vec<Ask>,
     arrived: Vec<Cycle>,
-    /// When each packet comes to its pair of slices. By pair: where each pair's begin, and their times and numbers.
-    pairs: Vec<(Cycle, u32)>,
+    /// Packets by their pair of slices: where each pair's begin, and when they come there and their numbers.
     starts: Vec<u32>,
     by_pair: Vec<(Cycle, u32)>,
     /// When answers leave the slices, in that order: those of one pair lie together, so that host threads do not write
@@ -150,7 +152,6 @@ impl Gpc {
             waiting: Vec::new(),
             packets: Vec::new(),
             arrived: Vec::new(),
-            pairs: Vec::new(),
             starts: Vec::new(),
             by_pair: Vec::new(),
             answers: Vec::new(),
@@ -167,7 +168,6 @@ impl Gpc {
     /// Takes the requests of its SMs, one list an SM in the order of cycles, and makes packets of what the GPC cannot
     /// answer. The lists stay until [`Gpc::receive`].
     pub fn send(&mut self, outboxes: &[Vec<Request>], shared: &SharedTlb, map: &Map) {
-        self.pairs.clear();
         self.sort(outboxes);
         if self.order.is_empty() {
             return;
@@ -302,7 +302,6 @@ impl Gpc {
             depth: request.depth,
             operations: request.operations,
         });
-        self.pairs.push((at, place.pair));
         packet
     }
 
@@ -322,18 +321,18 @@ impl Gpc {
     fn sort_by_pair(&mut self, pairs: usize) {
         self.starts.clear();
         self.starts.resize(pairs + 1, 0);
-        for &(_, pair) in &self.pairs {
-            self.starts[pair as usize + 1] += 1;
+        for packet in &self.packets {
+            self.starts[packet.place.pair as usize + 1] += 1;
         }
         for n in 0..pairs {
             self.starts[n + 1] += self.starts[n];
         }
         self.places_of.clear();
         self.by_pair.clear();
-        self.by_pair.resize(self.pairs.len(), (Cycle(0), 0));
-        for (n, &(at, pair)) in self.pairs.iter().enumerate() {
-            let place = &mut self.starts[pair as usize];
-            self.by_pair[*place as usize] = (at, n as u32);
+        self.by_pair.resize(self.packets.len(), (Cycle(0), 0));
+        for (n, packet) in self.packets.iter().enumerate() {
+            let place = &mut self.starts[packet.place.pair as usize];
+            self.by_pair[*place as usize] = (packet.at, n as u32);
             self.places_of.push(*place);
             *place += 1;
         }
@@ -344,7 +343,7 @@ impl Gpc {
 
     /// Pairs of slices that this exchange's packets go to, one a packet.
     pub fn pairs(&self) -> impl Iterator<Item = u32> {
-        self.pairs.iter().map(|&(_, pair)| pair)
+        self.packets.iter().map(|packet| packet.place.pair)
     }
 
     /// Packets of this exchange for a pair of slices: when they come there, and their places among all.
@@ -370,6 +369,18 @@ impl Gpc {
         self.answers[place as usize].store(at.0, Ordering::Relaxed);
     }
 
+    /// The answer to request `w`, if there is one, will be brought soon.
+    #[inline(always)]
+    fn expect_answer(&self, w: usize) {
+        if let Some(waiting) = self.waiting.get(w)
+            && let (Some(&place), Some(&(tpc, sm, _))) =
+                (self.places_of.get(waiting.packet as usize), self.places.get(usize::from(waiting.sm)))
+        {
+            let left = Cycle(self.answers[place as usize].load(Ordering::Relaxed));
+            self.ports[tpc as usize].expect(left + self.channels.latency(), sm.into());
+        }
+    }
+
     /// Brings answers to the SMs, one list an SM; none before `until`. The last one's cycle. Requests are done with.
     pub fn receive(
         &mut self,
@@ -384,6 +395,7 @@ impl Gpc {
         outboxes.iter_mut().for_each(Vec::clear);
         self.arrived.clear();
         for w in 0..self.waiting.len() {
+            self.expect_answer(w + LOOK_AHEAD);
             let Waiting { line, ready, token, packet, follows, sm, sectors, kind } = self.waiting[w];
             let is_ahead = sm == NOBODY;
             let sm = if is_ahead { 0 } else { sm as usize };

@@ -97,6 +97,16 @@ impl Pair {
         }
     }
 
+    /// The same, with what [`Pair::expect`] asked for at hand.
+    #[inline(always)]
+    pub fn expect_lines(&self, near: u32, ask: &Ask) {
+        let (near, home) = (near as usize, ask.place.home as usize);
+        self.slices[home].tags.expect_line(ask.place.set, ask.line);
+        if near != home {
+            self.slices[near].tags.expect_line(ask.place.set, ask.line);
+        }
+    }
+
     /// When the answer to a request leaves the slice of half `near`.
     pub fn serve(&mut self, near: u32, ask: &Ask) -> Cycle {
         let place = ask.place;

@@ -118,13 +118,34 @@ impl Tags {
         }
     }
 
+    /// The same, with the set at hand: for what is known of the line, or of the one that will give way to it.
+    #[inline(always)]
+    pub fn expect_line(&self, set: u32, line: u64) {
+        let way = self.find_way(set, line).unwrap_or_else(|| self.oldest(set));
+        prefetch(&self.lines, set as usize * self.ways + way);
+    }
+
+    #[inline(always)]
+    fn find_way(&self, set: u32, line: u64) -> Option<usize> {
+        let first = 2 * set as usize * self.ways;
+        let wanted = tag(line);
+        self.index[first..first + self.ways].iter().position(|&t| t == wanted)
+    }
+
+    /// The way that gives way first.
+    #[inline(always)]
+    fn oldest(&self, set: u32) -> usize {
+        let first = 2 * set as usize * self.ways;
+        let orders = &self.index[first + self.ways..first + 2 * self.ways];
+        // Two passes without branches are faster than one with.
+        let least = orders.iter().fold(u32::MAX, |least, &order| least.min(order));
+        orders.iter().position(|&order| order == least).unwrap_or(0)
+    }
+
     /// Where the line is, if it is there.
     #[inline(always)]
     pub fn find(&self, set: u32, line: u64) -> Option<Slot> {
-        let first = 2 * set as usize * self.ways;
-        let wanted = tag(line);
-        let way = self.index[first..first + self.ways].iter().position(|&t| t == wanted)?;
-        Some(self.slot(set, way))
+        self.find_way(set, line).map(|way| self.slot(set, way))
     }
 
     /// As [`find`](Tags::find), and the line counts as used.
@@ -167,11 +188,9 @@ impl Tags {
     pub fn allocate(&mut self, set: u32, line: u64, flags: u32) -> (Slot, Option<Evicted>) {
         self.used = true;
         let first = 2 * set as usize * self.ways;
-        let orders = &self.index[first + self.ways..first + 2 * self.ways];
-        // Two passes without branches are faster than one with.
-        let least = orders.iter().fold(u32::MAX, |least, &order| least.min(order));
-        let mut way = orders.iter().position(|&order| order == least).unwrap_or(0);
+        let mut way = self.oldest(set);
         if flags & HOST != 0 {
+            let orders = &self.index[first + self.ways..first + 2 * self.ways];
             let ways = &self.lines[set as usize * self.ways..][..self.ways];
             let host = |way: usize| ways[way].state & HOST != 0;
             if (0..self.ways).filter(|&way| host(way)).count() >= self.copy_ways {

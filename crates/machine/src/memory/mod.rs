@@ -70,13 +70,17 @@ impl Part {
         self.order.sort_unstable();
         let place = |key: u64| (&gpcs[(key >> 24) as usize & 0xff], key as u32 & 0xff_ffff);
         for (i, &key) in self.order.iter().enumerate() {
-            if let Some(&key) = self.order.get(i + 2 * LOOK_AHEAD) {
+            if let Some(&key) = self.order.get(i + 3 * LOOK_AHEAD) {
                 let (gpc, n) = place(key);
                 gpc.expect(n);
             }
-            if let Some(&key) = self.order.get(i + LOOK_AHEAD) {
+            if let Some(&key) = self.order.get(i + 2 * LOOK_AHEAD) {
                 let (gpc, n) = place(key);
                 self.pair.expect(gpc.half, gpc.packet(n));
+            }
+            if let Some(&key) = self.order.get(i + LOOK_AHEAD) {
+                let (gpc, n) = place(key);
+                self.pair.expect_lines(gpc.half, gpc.packet(n));
             }
             let (gpc, n) = place(key);
             gpc.answer(n, self.pair.serve(gpc.half, gpc.packet(n)));

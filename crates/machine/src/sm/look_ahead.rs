@@ -8,9 +8,6 @@ use crate::ports::RequestKind;
 use crate::units::Cycle;
 use simt::prefetch::{HOST_LINE, prefetch, prefetch_all, prefetch_near};
 
-/// Instructions of a warp whose registers are asked for.
-const INSTRUCTIONS: usize = 4;
-
 /// A warp that has executed so many instructions that did not issue yet executes none in its SM's next turn, mostly.
 const FAR_AHEAD: u8 = 8;
 
@@ -95,7 +92,7 @@ impl Sm {
                 && warp.ahead < FAR_AHEAD
                 && let Some(cta) = work.ctas.get(warp.cta as usize)
             {
-                cta.resident.expect_rows(warp.index as usize, INSTRUCTIONS);
+                cta.resident.expect_rows(warp.index as usize);
             }
         }
         self.look_at_starts(work, until, |_, cta, index| cta.resident.expect_start(index, &work.first_rows));

@@ -270,12 +270,14 @@ impl WarpSlot {
         (self.ahead, self.loaded) = (0, Loaded::default());
         (self.issued, self.since) = (at.saturating_sub(1), at);
         (self.loads, self.stores, self.stores_left) = (0, 0, 0);
-        (self.open_until, self.known_until) = (0, 0);
         self.is_remapped = false;
-        if self.places.len() == places {
-            self.places.fill(Place::default());
-        } else {
+        // What the warp before left is over mostly, and then as good as nothing.
+        if self.places.len() != places {
             self.places = vec![Place::default(); places].into();
+            (self.open_until, self.known_until) = (0, 0);
+        } else if self.open_until > at {
+            self.places.fill(Place::default());
+            (self.open_until, self.known_until) = (0, 0);
         }
     }
 }

@@ -33,6 +33,13 @@ impl Port {
         self.requests.take(at, bytes) + self.latency
     }
 
+    /// An answer for SM number `sm` of this TPC will be in the GPC at about this time.
+    #[inline(always)]
+    pub fn expect(&self, at: Cycle, sm: usize) {
+        self.answers.expect(at + self.latency);
+        self.sms[sm].expect(at + self.latency);
+    }
+
     /// When an answer of `bytes` that is in the GPC at `at` is in SM number `sm` of this TPC.
     #[inline]
     pub fn receive(&mut self, at: Cycle, sm: usize, bytes: u32) -> Cycle {

@@ -2,7 +2,7 @@
 
 use super::bodies;
 use crate::fault::FaultKind;
-use crate::lanes::{FULL, Lanes};
+use crate::lanes::{FULL, Lanes, Row};
 use crate::level::{Levels, levels};
 use crate::special;
 use crate::uop::{Flow, ROW, Uop};
@@ -53,6 +53,17 @@ unsafe fn jump_register(l: &mut Lanes, u: &Uop, call: bool) -> Flow {
     }
 }
 
+/// All bits that the lanes of a mask have.
+#[inline(always)]
+pub(crate) fn of_lanes(row: &Row, mask: u32) -> u32 {
+    let mut all = 0;
+    for i in 0..32 {
+        // Without a branch: who is in a mask is nothing that a host could guess.
+        all |= row[i] & (mask >> i & 1).wrapping_neg();
+    }
+    all
+}
+
 bodies! {
     Bra |l, u| {
         let m = l.mask(u);
@@ -88,11 +99,7 @@ bodies! {
     };
     Bsync |l, u| {
         let m = l.mask(u);
-        let b = &*l.row(u.a);
-        let mut all = 0;
-        for i in 0..32 {
-            all |= if m >> i & 1 != 0 { b[i] } else { 0 };
-        }
+        let all = of_lanes(&*l.row(u.a), m);
         // Everyone is here already.
         if all & l.live & !m == 0 { Flow::Next } else { Flow::Event }
     };

@@ -27,11 +27,14 @@ bodies! {
         l.store(u.d, l.mask(u), &b);
         Flow::Next
     };
-    MovPair |l, u| {
-        let (low, high) = (*l.row(u.b), *l.row(u.b + ROW));
+    Known |l, u| {
+        l.store(u.d, l.mask(u), &[l.known(u.imm); 32]);
+        Flow::Next
+    };
+    KnownPair |l, u| {
         let m = l.mask(u);
-        l.store(u.d, m, &low);
-        l.store(u.d + ROW, m, &high);
+        l.store(u.d, m, &[l.known(u.imm); 32]);
+        l.store(u.d + ROW, m, &[l.known(u.imm + 1); 32]);
         Flow::Next
     };
     Sel |l, u| {
@@ -53,9 +56,9 @@ bodies! {
     };
 }
 
-/// Copies one row or two.
-pub fn copy(rows: u32) -> Levels {
-    if rows == 1 { levels::<Mov>() } else { levels::<MovPair>() }
+/// Loads one constant or two whose places are known.
+pub fn known(rows: u32) -> Levels {
+    if rows == 1 { levels::<Known>() } else { levels::<KnownPair>() }
 }
 
 pub fn decode(i: &Inst, _u: &mut Uop) -> Option<Levels> {

@@ -57,16 +57,11 @@ bodies! {
     Lop3 |l, u| put(l, u, bits::lop3(l.lane(u.a, 0), l.lane(u.b, 0), l.lane(u.c, 0), u.aux as u8));
     Shift |l, u| put(l, u, super::integer::funnel(u.aux, l.lane(u.a, 0), l.lane(u.c, 0), l.lane(u.b, 0)));
     Lea |l, u| put(l, u, (l.lane(u.a, 0) << (u.aux & 31)).wrapping_add(l.lane(u.b, 0)));
-    CopyRow |l, u| {
+    Known |l, u| put(l, u, l.known(u.imm));
+    KnownPair |l, u| {
         if l.mask(u) != 0 {
-            *l.row(u.d) = *l.row(u.b);
-        }
-        Flow::Next
-    };
-    CopyRows |l, u| {
-        if l.mask(u) != 0 {
-            *l.row(u.d) = *l.row(u.b);
-            *l.row(u.d + ROW) = *l.row(u.b + ROW);
+            *l.row(u.d) = [l.known(u.imm); 32];
+            *l.row(u.d + ROW) = [l.known(u.imm + 1); 32];
         }
         Flow::Next
     };
@@ -74,9 +69,9 @@ bodies! {
     Load64 |l, u| load(l, u, 8);
 }
 
-/// Copies one row or two that hold the same value in all lanes.
-pub fn copy(rows: u32) -> Levels {
-    if rows == 1 { levels::<CopyRow>() } else { levels::<CopyRows>() }
+/// Loads one constant or two whose places are known.
+pub fn known(rows: u32) -> Levels {
+    if rows == 1 { levels::<Known>() } else { levels::<KnownPair>() }
 }
 
 pub fn decode(i: &Inst, u: &mut Uop) -> Option<Levels> {

@@ -53,6 +53,7 @@ pub struct Pieces {
     /// For [`Pieces::passes`]: the cycle in which each line is looked up, if there are several, and how many lines of a
     /// group need each data bank, one bit of the count a word. A warp has 128 lines at most.
     round_of: Vec<u8>,
+    rounds: u32,
     groups: Vec<[u32; 8]>,
 }
 
@@ -231,7 +232,8 @@ impl Pieces {
             used[bank] += 1;
             most = most.max(used[bank]);
         }
-        most.into()
+        self.rounds = most.into();
+        self.rounds
     }
 
     /// Passes through the data banks, after [`Pieces::look_up`].
@@ -243,16 +245,19 @@ impl Pieces {
         if self.list.len() == 1 {
             return Passes { groups: 1, passes: 1 };
         }
+        let groups = if all_found { 1 } else { self.rounds };
         self.groups.clear();
+        self.groups.resize(groups as usize, [0; 8]);
+        // Bits that a count of all lines has.
+        let bits = (usize::BITS - self.list.len().leading_zeros()).min(8) as usize;
         for (p, &round) in self.list.iter().zip(&self.round_of) {
             let group = if all_found { 0 } else { usize::from(round) };
-            if group >= self.groups.len() {
-                self.groups.resize(group + 1, [0; 8]);
+            if let Some(group) = self.groups.get_mut(group) {
+                count_banks(&mut group[..bits], p.words);
             }
-            count_banks(&mut self.groups[group], p.words);
         }
-        let passes = self.groups.iter().map(most_of).sum();
-        Passes { groups: self.groups.len() as u32, passes }
+        let passes = self.groups.iter().map(|group| most_of(&group[..bits])).sum();
+        Passes { groups, passes }
     }
 }
 
@@ -264,21 +269,19 @@ fn are_apart(starts: [u64; 2], same: [bool; 2], size: u64) -> bool {
     size >= 4 && (follows(0, 1) || follows(1, 0))
 }
 
-/// Another line needs some of the banks.
+/// Another line needs some of the banks. All bits of the counts are gone through, whether anything is carried or not: that
+/// differs from line to line, and a host's guess of it is mostly wrong.
 #[inline(always)]
-fn count_banks(planes: &mut [u32; 8], words: u32) {
+fn count_banks(planes: &mut [u32], words: u32) {
     let mut carry = words;
     for plane in planes {
         (*plane, carry) = (*plane ^ carry, *plane & carry);
-        if carry == 0 {
-            break;
-        }
     }
 }
 
 /// The most lines that need one bank.
 #[inline(always)]
-fn most_of(planes: &[u32; 8]) -> u32 {
+fn most_of(planes: &[u32]) -> u32 {
     let (mut most, mut among) = (0, u32::MAX);
     for (n, plane) in planes.iter().enumerate().rev() {
         if plane & among != 0 {
