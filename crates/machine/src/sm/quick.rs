@@ -194,13 +194,16 @@ impl Shared<'_> {
     ) {
         let (timing, now) = (i.timing, i.now);
         let counters = counters_of(supply.counters, supply.launches, warp);
-        let before = supply.watch.before(counters);
+        let (requests, conflicts) = (counters.shared_requests, counters.bank_conflicts);
         let (load_store, out) = (&mut *self.load_store, &mut *self.out);
         let mut way = Way { load_store, access: self.access, out };
         way.send_shared(sub, warp, i.context, timing, passes, counters, now);
-        let (_, reads) = i.context.code.places(timing);
-        let told = Accessed { slot: i.n, pc: warp.row(), bytes: 0, is_store: !returns(timing), now };
-        supply.watch.accessed(&told, reads, before, counters);
+        if !W::IS_NOBODY {
+            let (_, reads) = i.context.code.places(timing);
+            let told = Accessed { slot: i.n, pc: warp.row(), bytes: 0, is_store: !returns(timing), now };
+            let counted = (counters.shared_requests - requests, counters.bank_conflicts - conflicts);
+            supply.watch.accessed_shared(&told, reads, counted);
+        }
     }
 
     /// Executes and sends any other instruction. The warp's next one is not planned.

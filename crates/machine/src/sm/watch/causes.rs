@@ -6,31 +6,52 @@ use isa::image::Image;
 use serde::{Deserialize, Serialize};
 use trace::profile::{Cause, Link};
 
+/// What made an instruction wait, and why, in one word: there is one comparison to find it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Key(u64);
+
+/// All links, in their order.
+const LINKS: [Link; 5] = [Link::Register, Link::Barrier, Link::Store, Link::Queue, Link::Branch];
+
+impl Key {
+    /// No cause.
+    const NONE: Key = Key(u64::MAX);
+
+    #[inline(always)]
+    fn new(reason: Stall, link: Link, cause: u32) -> Key {
+        Key((link as u64) << 40 | (reason as u64) << 32 | u64::from(cause))
+    }
+
+    /// What it was made of; the instruction that waited is another.
+    fn parts(self) -> (Stall, Link, u32) {
+        let reason = Stall::from_index((self.0 >> 32 & 0xff) as usize).unwrap_or(Stall::Misc);
+        let link = LINKS.get((self.0 >> 40) as usize).copied().unwrap_or(Link::Register);
+        (reason, link, self.0 as u32)
+    }
+}
+
 /// A cause of an instruction's waits, with its counts.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Entry<N> {
-    cause: u32,
-    reason: Stall,
-    link: Link,
+    key: Key,
     cycles: N,
     count: N,
 }
 
-impl<N> Entry<N> {
-    #[inline(always)]
-    fn is(&self, reason: Stall, link: Link, cause: u32) -> bool {
-        self.cause == cause && self.reason == reason && self.link == link
+impl Entry<u32> {
+    /// No cause yet.
+    const NONE: Entry<u32> = Entry { key: Key::NONE, cycles: 0, count: 0 };
+
+    fn wide(&self) -> Entry<u64> {
+        Entry { key: self.key, cycles: self.cycles.into(), count: self.count.into() }
     }
 }
 
-impl Entry<u32> {
-    /// No cause yet.
-    const NONE: Entry<u32> =
-        Entry { cause: u32::MAX, reason: Stall::Selected, link: Link::Register, cycles: 0, count: 0 };
-
-    fn wide(&self) -> Entry<u64> {
-        let &Entry { cause, reason, link, cycles, count } = self;
-        Entry { cause, reason, link, cycles: cycles.into(), count: count.into() }
+impl Entry<u64> {
+    /// With counts of half the size, where they fit.
+    fn narrow(&self) -> Option<Entry<u32>> {
+        let (cycles, count) = (u32::try_from(self.cycles).ok()?, u32::try_from(self.count).ok()?);
+        Some(Entry { key: self.key, cycles, count })
     }
 }
 
@@ -59,7 +80,7 @@ impl Causes {
     /// All of an instruction, each once.
     fn of(&self, pc: usize) -> Vec<Entry<u64>> {
         let mut all = self.more.get(pc).cloned().unwrap_or_default();
-        for e in self.rows[pc].0.iter().filter(|e| e.cause != u32::MAX) {
+        for e in self.rows[pc].0.iter().filter(|e| e.key != Key::NONE) {
             put(&mut all, e.wide());
         }
         all
@@ -68,8 +89,9 @@ impl Causes {
     #[inline(always)]
     pub fn add(&mut self, pc: u32, reason: Stall, link: Link, cause: u32, cycles: u64) {
         let Some(Row(first)) = self.rows.get_mut(pc as usize) else { return };
+        let key = Key::new(reason, link, cause);
         for e in first.iter_mut() {
-            if e.is(reason, link, cause)
+            if e.key == key
                 && let Ok(cycles) = u32::try_from(u64::from(e.cycles) + cycles)
                 && e.count < u32::MAX
             {
@@ -77,7 +99,7 @@ impl Causes {
                 return;
             }
         }
-        self.add_other(pc as usize, Entry { cause, reason, link, cycles, count: 1 });
+        self.add_other(pc as usize, Entry { key, cycles, count: 1 });
     }
 
     /// The same for a cause that is not among the first, or whose counts would not fit there; a frequent one comes to the
@@ -85,14 +107,9 @@ impl Causes {
     #[inline(never)]
     fn add_other(&mut self, pc: usize, new: Entry<u64>) {
         let first = &mut self.rows[pc].0;
-        let narrow = |e: &Entry<u64>| {
-            let &Entry { cause, reason, link, .. } = e;
-            let (cycles, count) = (u32::try_from(e.cycles).ok()?, u32::try_from(e.count).ok()?);
-            Some(Entry { cause, reason, link, cycles, count })
-        };
-        let is_first = first.iter().any(|e| e.is(new.reason, new.link, new.cause));
-        if let Some(free) = first.iter_mut().find(|e| e.cause == u32::MAX).filter(|_| !is_first)
-            && let Some(new) = narrow(&new)
+        let is_first = first.iter().any(|e| e.key == new.key);
+        if let Some(free) = first.iter_mut().find(|e| e.key == Key::NONE).filter(|_| !is_first)
+            && let Some(new) = new.narrow()
         {
             *free = new;
             return;
@@ -103,7 +120,7 @@ impl Causes {
         let last = &mut first[FIRST - 1];
         if !is_first
             && more[n].count > last.count.into()
-            && let Some(narrow) = narrow(&more[n])
+            && let Some(narrow) = more[n].narrow()
         {
             let old = std::mem::replace(last, narrow);
             more.swap_remove(n);
@@ -125,13 +142,9 @@ impl Causes {
     pub fn list(&self) -> Vec<Cause> {
         let mut out = Vec::new();
         for pc in 0..self.rows.len() {
-            let cause = |e: &Entry<u64>| Cause {
-                pc: pc as u32,
-                reason: e.reason,
-                link: e.link,
-                cause: e.cause,
-                cycles: e.cycles,
-                count: e.count,
+            let cause = |e: &Entry<u64>| {
+                let (reason, link, cause) = e.key.parts();
+                Cause { pc: pc as u32, reason, link, cause, cycles: e.cycles, count: e.count }
             };
             let mut list: Vec<Cause> = self.of(pc).iter().map(cause).collect();
             list.sort_by_key(|c| (std::cmp::Reverse(c.cycles), c.reason, c.link, c.cause));
@@ -143,7 +156,7 @@ impl Causes {
 
 /// Adds the counts of a cause to a list, in which it is once: where.
 fn put(list: &mut Vec<Entry<u64>>, new: Entry<u64>) -> usize {
-    match list.iter().position(|e| e.is(new.reason, new.link, new.cause)) {
+    match list.iter().position(|e| e.key == new.key) {
         Some(n) => {
             list[n].cycles += new.cycles;
             list[n].count += new.count;

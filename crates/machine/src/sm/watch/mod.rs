@@ -84,6 +84,9 @@ pub trait Watch {
 
     /// A memory operation went to the load-store unit, which had counted so much before it; it read these places.
     fn accessed(&mut self, told: &Accessed, reads: &[u16], before: Counts, counters: &Counters);
+
+    /// The same of one to shared memory alone, of which requests and conflicts of banks are counted.
+    fn accessed_shared(&mut self, told: &Accessed, reads: &[u16], counted: (u64, u64));
 }
 
 /// A memory operation that was sent.
@@ -138,6 +141,9 @@ impl Watch for () {
 
     #[inline(always)]
     fn accessed(&mut self, _: &Accessed, _: &[u16], _: Counts, _: &Counters) {}
+
+    #[inline(always)]
+    fn accessed_shared(&mut self, _: &Accessed, _: &[u16], _: (u64, u64)) {}
 }
 
 /// The reasons of a wait to be chosen, in the order in which they are told, and the cycle at which it began.
@@ -211,6 +217,10 @@ impl Watch for TraceCell {
             self.event(Event::CacheMiss, counts.sectors.saturating_sub(counts.hits) as u32, told.now);
         }
     }
+
+    /// Shared memory has no misses.
+    #[inline(always)]
+    fn accessed_shared(&mut self, _: &Accessed, _: &[u16], _: (u64, u64)) {}
 }
 
 impl Watch for Recorder {
@@ -262,6 +272,16 @@ impl Watch for Recorder {
     #[inline(always)]
     fn accessed(&mut self, told: &Accessed, reads: &[u16], before: Counts, counters: &Counters) {
         self.access(told, reads, Counts::of(counters).since(before));
+    }
+
+    #[inline(always)]
+    fn accessed_shared(
+        &mut self,
+        told: &Accessed,
+        reads: &[u16],
+        (shared_requests, bank_conflicts): (u64, u64),
+    ) {
+        self.access(told, reads, Counts { shared_requests, bank_conflicts, ..Counts::default() });
     }
 }
 
@@ -323,6 +343,12 @@ impl<A: Watch, B: Watch> Watch for (&mut A, &mut B) {
     fn accessed(&mut self, told: &Accessed, reads: &[u16], before: Counts, counters: &Counters) {
         self.0.accessed(told, reads, before, counters);
         self.1.accessed(told, reads, before, counters);
+    }
+
+    #[inline(always)]
+    fn accessed_shared(&mut self, told: &Accessed, reads: &[u16], counted: (u64, u64)) {
+        self.0.accessed_shared(told, reads, counted);
+        self.1.accessed_shared(told, reads, counted);
     }
 }
 

@@ -36,6 +36,19 @@ fn traffic_is_shared_out_by_time() {
 }
 
 #[test]
+fn causes_keep_reason_and_link() {
+    use trace::profile::Link;
+    for reason in Stall::ALL {
+        for link in [Link::Register, Link::Barrier, Link::Store, Link::Queue, Link::Branch] {
+            let mut causes = Causes::new(1);
+            causes.add(0, reason, link, 9, 1);
+            let found = causes.list()[0];
+            assert_eq!((found.reason, found.link, found.cause), (reason, link, 9));
+        }
+    }
+}
+
+#[test]
 fn causes_are_counted_wherever_they_are() {
     use trace::profile::Link;
     let mut causes = Causes::new(2);
