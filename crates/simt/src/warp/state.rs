@@ -28,10 +28,11 @@ const SPLITS: usize = 32;
 /// What the SM's issue stage knows of a warp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Issuing {
-    /// The next instruction to issue, and instructions from it on whose results are there already: their number in the
-    /// lowest byte, what else the issue stage knows of them above it.
+    /// The next instruction to issue, and instructions from it on whose results are there already.
     pub pc: u32,
-    pub ahead: u32,
+    pub ahead: u8,
+    /// What it knows of loads among these: 24 bits.
+    pub loaded: u32,
     /// It waits for other warps, or for child tasks.
     pub is_blocked: bool,
 }
@@ -87,7 +88,7 @@ impl Warp {
             self.lanes.live,
             self.splits.len() as u32,
             issuing.pc,
-            issuing.ahead,
+            u32::from(issuing.ahead) | issuing.loaded << 8,
             issuing.is_blocked.into(),
             left,
             self.executed as u32,
@@ -158,8 +159,9 @@ impl Warp {
         (self.executed, self.thread_executed) = (executed, thread_executed);
         self.rotate_at = executed + u64::from(left);
         // What issues has to be code, too; the guard behind it is none.
+        let (ahead, loaded) = (ahead as u8, ahead >> 8);
         let is_code = u64::from(issue_pc) + u64::from(ahead.max(1)) < code.len() as u64;
-        is_code.then_some(Issuing { pc: issue_pc, ahead, is_blocked: is_blocked != 0 })
+        is_code.then_some(Issuing { pc: issue_pc, ahead, loaded, is_blocked: is_blocked != 0 })
     }
 
     /// Makes it a warp whose lanes have ended, after so many instructions of its own and of its threads.

@@ -259,8 +259,7 @@ impl Sm {
             let cta = &mut work.ctas[slot];
             let warp = &self.warps[n];
             let is_blocked = moving.blocked.contains(&(n as u16));
-            let ahead = u32::from(warp.ahead) | warp.loaded.0 << 8;
-            let issuing = Issuing { pc: warp.pc, ahead, is_blocked };
+            let issuing = Issuing { pc: warp.pc, ahead: warp.ahead, loaded: warp.loaded.0, is_blocked };
             let mut written = cta.resident.save_warp(index, layout.warp(&area, index as u64), issuing);
             let bytes = cta.resident.warp_state_bytes(index);
             let local = layout.local(&area, index as u64);
@@ -402,8 +401,7 @@ impl Sm {
             let warp = &mut self.warps[usize::from(n)];
             warp.start(slot as u16, index, context as u16, c, now);
             warp.state = State::Moving;
-            (warp.pc, warp.ahead, warp.loaded) =
-                (issuing.pc, issuing.ahead as u8, Loaded(issuing.ahead >> 8));
+            (warp.pc, warp.ahead, warp.loaded) = (issuing.pc, issuing.ahead, Loaded(issuing.loaded));
             warp.local_base = if w.row.is_remapped { w.row.pointer } else { slot_base };
             warp.is_remapped = w.row.is_remapped;
             self.table.put(n.into(), w.row);
