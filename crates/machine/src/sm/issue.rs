@@ -312,9 +312,7 @@ impl Way<'_> {
         let class = if path == Path::Global { Class::Global } else { Class::Shared };
         sub.hold(class, now, self.load_store.room(sub.number, path).0);
     }
-}
 
-impl Way<'_> {
     /// Sends a load from or store to shared memory whose passes through the banks are known.
     #[inline(always)]
     pub fn send_shared(
