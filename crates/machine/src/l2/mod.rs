@@ -2,6 +2,7 @@
 
 mod map;
 mod pair;
+mod search;
 mod spec;
 mod tags;
 

@@ -1,5 +1,6 @@
 //! Tags of a slice: which lines it holds, which of their sectors, and since when.
 
+use super::search;
 use crate::units::Cycle;
 use serde::{Deserialize, Serialize};
 use simt::prefetch::{HOST_LINE, prefetch};
@@ -118,28 +119,26 @@ impl Tags {
         }
     }
 
-    /// The same, with the set at hand: for what is known of the line, or of the one that will give way to it.
+    /// The same, with the set at hand: for what is known of the line. One that gives way is only written.
     #[inline(always)]
     pub fn expect_line(&self, set: u32, line: u64) {
-        let way = self.find_way(set, line).unwrap_or_else(|| self.oldest(set));
-        prefetch(&self.lines, set as usize * self.ways + way);
+        if let Some(way) = self.find_way(set, line) {
+            prefetch(&self.lines, set as usize * self.ways + way);
+        }
     }
 
     #[inline(always)]
     fn find_way(&self, set: u32, line: u64) -> Option<usize> {
         let first = 2 * set as usize * self.ways;
         let wanted = tag(line);
-        self.index[first..first + self.ways].iter().position(|&t| t == wanted)
+        search::position(&self.index[first..first + self.ways], wanted)
     }
 
     /// The way that gives way first.
     #[inline(always)]
     fn oldest(&self, set: u32) -> usize {
         let first = 2 * set as usize * self.ways;
-        let orders = &self.index[first + self.ways..first + 2 * self.ways];
-        // Two passes without branches are faster than one with.
-        let least = orders.iter().fold(u32::MAX, |least, &order| least.min(order));
-        orders.iter().position(|&order| order == least).unwrap_or(0)
+        search::least(&self.index[first + self.ways..first + 2 * self.ways])
     }
 
     /// Where the line is, if it is there.
