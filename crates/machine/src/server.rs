@@ -32,8 +32,12 @@ impl Line {
     }
 }
 
-/// Buckets that a calendar looks ahead by.
-const BUCKETS: usize = 1024;
+/// Buckets before the newest one, and with it, that a calendar keeps.
+const KEPT: u64 = 1024;
+/// Places of buckets: more than are kept, so that those ahead are emptied many at a time.
+const PLACES: usize = 2 * KEPT as usize;
+/// Buckets that are emptied at a time: a line of the host's caches.
+const STRETCH: usize = 32;
 
 /// A link of limited width whose users do not ask in the order of their times: time is cut into buckets, each with
 /// room for so many units.
@@ -45,30 +49,22 @@ pub struct Calendar {
     room: u32,
     /// Cycles that a unit takes, in 2^-32 cycles.
     unit: u64,
-    /// A ring. Buckets after the newest are empty.
+    /// A ring of units taken. A full bucket has the room and, above it, how far ahead beyond the next bucket the next one
+    /// with room may be. Small: hundreds of calendars take turns in the host's caches.
     #[serde(with = "simt::arrays::boxed")]
-    buckets: Box<[Bucket; BUCKETS]>,
+    buckets: Box<[u16; PLACES]>,
     /// Number of the newest bucket that was asked for.
     newest: u64,
+    /// Buckets after the newest are empty up to this one.
+    emptied: u64,
 }
-
-/// A stretch of time. Small: hundreds of calendars take turns in the host's caches.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Bucket {
-    /// Units taken.
-    used: u16,
-    /// When it is full: how far ahead the next with room may be.
-    skip: u16,
-}
-
-const UNUSED: Bucket = Bucket { used: 0, skip: 1 };
 
 impl Calendar {
     /// A link that passes `units`, at most 65,535, in every `1 << shift` cycles.
     pub fn new(shift: u32, units: u32) -> Calendar {
         let room = units.clamp(1, u32::from(u16::MAX));
         let unit = (1u64 << (shift + 32)) / u64::from(room);
-        Calendar { shift, room, unit, buckets: Box::new([UNUSED; BUCKETS]), newest: 0 }
+        Calendar { shift, room, unit, buckets: Box::new([0; PLACES]), newest: 0, emptied: PLACES as u64 }
     }
 
     /// A link that passes `rate` units in a cycle. Buckets are long enough for most users to need only one, and for the
@@ -79,44 +75,47 @@ impl Calendar {
     }
 
     #[inline(always)]
-    fn bucket(&mut self, n: u64) -> &mut Bucket {
-        &mut self.buckets[n as usize % BUCKETS]
+    fn bucket(&mut self, n: u64) -> &mut u16 {
+        &mut self.buckets[n as usize % PLACES]
     }
 
-    /// Number of the oldest bucket that is still kept.
-    #[inline(always)]
-    fn first(&self) -> u64 {
-        (self.newest + 1).saturating_sub(BUCKETS as u64)
-    }
-
-    /// Bucket `n` is asked for: those that it leaves behind are used again.
+    /// Bucket `n` is asked for.
     #[inline(always)]
     fn reach(&mut self, n: u64) {
-        if n - self.newest.min(n) > BUCKETS as u64 {
-            self.newest = n - BUCKETS as u64;
+        self.newest = self.newest.max(n);
+        if n >= self.emptied {
+            self.empty(n);
         }
-        while self.newest < n {
-            self.newest += 1;
-            *self.bucket(self.newest) = UNUSED;
+    }
+
+    /// Places up to that of bucket `n` are used again: what they had is no longer kept.
+    #[cold]
+    fn empty(&mut self, n: u64) {
+        let stretch = STRETCH as u64;
+        let first = self.emptied.max((n + 1).saturating_sub(PLACES as u64)) / stretch;
+        for start in (first..=n / stretch).map(|s| (s * stretch) as usize % PLACES) {
+            self.buckets[start..start + STRETCH].fill(0);
         }
+        self.emptied = (n / stretch + 1) * stretch;
     }
 
     /// The first bucket from number `n` on that has room, and that room.
     #[inline(always)]
     fn with_room(&mut self, mut n: u64) -> (u64, u32) {
+        let room = self.room;
         loop {
             self.reach(n);
-            let room = self.room;
-            let Bucket { used, skip } = *self.bucket(n);
-            if u32::from(used) < room {
-                return (n, room - u32::from(used));
+            let used = u32::from(*self.bucket(n));
+            if used < room {
+                return (n, room - used);
             }
             // Who asks again for a full stretch passes over it in longer and longer steps.
-            let next = n + u64::from(skip);
+            let next = n + 1 + u64::from(used - room);
             if next <= self.newest {
-                let beyond = *self.bucket(next);
-                if u32::from(beyond.used) >= room {
-                    self.bucket(n).skip = skip + beyond.skip;
+                let beyond = u32::from(*self.bucket(next));
+                if beyond >= room {
+                    let skipped = used + (beyond - room) + 1;
+                    *self.bucket(n) = skipped.min(u32::from(u16::MAX)) as u16;
                 }
             }
             n = next;
@@ -126,56 +125,55 @@ impl Calendar {
     /// Units will be taken at about this time.
     #[inline(always)]
     pub fn expect(&self, at: Cycle) {
-        prefetch_at(&self.buckets[(at.0 >> self.shift) as usize % BUCKETS]);
+        prefetch_at(&self.buckets[(at.0 >> self.shift) as usize % PLACES]);
     }
 
     /// Takes `units` at `at` or as soon after as there is room; the cycle at which the last of them passes.
     #[inline]
     pub fn take(&mut self, at: Cycle, units: u32) -> Cycle {
         let wanted = at.0 >> self.shift;
-        // Mostly the first bucket is one of those that are kept, and has room.
-        if self.newest.wrapping_sub(wanted) >= BUCKETS as u64 {
-            if wanted < self.newest {
-                return self.take_later(wanted, at, units);
-            }
-            self.reach(wanted);
-        }
+        self.reach(wanted);
         let (room, unit) = (self.room, self.unit);
+        let is_kept = self.newest - wanted < KEPT;
         let bucket = self.bucket(wanted);
-        let used = u32::from(bucket.used) + units;
-        if used > room {
+        let used = u32::from(*bucket).min(room) + units;
+        // Mostly the first bucket is one of those that are kept, and has room.
+        if used > room || !is_kept {
             return self.take_later(wanted, at, units);
         }
-        bucket.used = used as u16;
+        *bucket = used as u16;
         let share = (u64::from(used) * unit) >> 32;
         Cycle((wanted << self.shift) + share.saturating_sub(1)).later(at)
     }
 
     /// The same where the first bucket has not enough room.
+    #[inline(never)]
     fn take_later(&mut self, wanted: u64, at: Cycle, units: u32) -> Cycle {
-        let mut n = wanted.max(self.first());
+        let mut n = wanted.max((self.newest + 1).saturating_sub(KEPT));
         let mut left = units;
         loop {
             let (found, free) = self.with_room(n);
             n = found;
-            let bucket = &mut self.buckets[n as usize % BUCKETS];
+            let unit = self.unit;
+            let bucket = self.bucket(n);
             if left <= free {
-                bucket.used += left as u16;
+                *bucket += left as u16;
                 // Inside a bucket units pass one after the other.
-                let share = (u64::from(bucket.used) * self.unit) >> 32;
+                let share = (u64::from(*bucket) * unit) >> 32;
                 let passed = Cycle((n << self.shift) + share.saturating_sub(1));
                 return if n == wanted { passed.later(at) } else { passed };
             }
             left -= free;
-            bucket.used += free as u16;
+            *bucket += free as u16;
             n += 1;
         }
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.buckets.fill(UNUSED);
+        self.buckets.fill(0);
         self.newest = 0;
+        self.emptied = PLACES as u64;
     }
 }
 
@@ -215,6 +213,7 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn line_serves_one_after_the_other() {
@@ -247,6 +246,51 @@ mod tests {
             last = last.later(c.take(Cycle(n * 7919 % 1000), 1));
         }
         assert!((1990..2060).contains(&last.0), "{last:?}");
+    }
+
+    /// Units taken in each bucket, and the newest: what a calendar must be like.
+    #[derive(Default)]
+    struct Model {
+        used: std::collections::BTreeMap<u64, u32>,
+        newest: u64,
+    }
+
+    impl Model {
+        /// The bucket that the last of the units passes in, and how many it has then. Buckets have 4 cycles and 8 units.
+        fn take(&mut self, at: u64, mut units: u32) -> (u64, u32) {
+            self.newest = self.newest.max(at / 4);
+            let mut n = (at / 4).max((self.newest + 1).saturating_sub(KEPT));
+            loop {
+                self.newest = self.newest.max(n);
+                let used = self.used.entry(n).or_insert(0);
+                let taken = units.min(8 - *used);
+                *used += taken;
+                units -= taken;
+                if units == 0 {
+                    return (n, *used);
+                }
+                n += 1;
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn calendar_is_a_list_of_buckets(
+            asks in prop::collection::vec((0u64..200, 1u32..25, prop::sample::select(vec![0u64, 1, 40, 3000, 9000])), 1..600),
+        ) {
+            let mut calendar = Calendar::new(2, 8);
+            let mut model = Model::default();
+            let mut start = 0;
+            for (after, units, step) in asks {
+                start += step / 10;
+                let at = start.saturating_sub(step) + after;
+                let (bucket, used) = model.take(at, units);
+                let passed = 4 * bucket + (u64::from(used) / 2).saturating_sub(1);
+                let expected = if bucket == at / 4 { passed.max(at) } else { passed };
+                prop_assert_eq!(calendar.take(Cycle(at), units), Cycle(expected));
+            }
+        }
     }
 
     #[test]
