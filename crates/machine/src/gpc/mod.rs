@@ -20,7 +20,6 @@ use coalescer::Coalescer;
 use l15::L15;
 use mmu::Mmu;
 use serde::{Deserialize, Serialize};
-use simt::prefetch::prefetch;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// No packet.
@@ -41,6 +40,7 @@ struct Waiting {
     follows: u32,
     /// The GPC's SM that asked, or [`NOBODY`].
     sm: u16,
+    /// Sectors that the request is for and, in the upper half, those that its own packet is for.
     sectors: u8,
     kind: RequestKind,
 }
@@ -106,9 +106,11 @@ pub struct Gpc {
     /// Packets that go to memory partitions, and when their answers are here.
     packets: Vec<Ask>,
     arrived: Vec<Cycle>,
-    /// Packets by their pair of slices: where each pair's begin, and when they come there and their numbers.
+    /// When the first of them comes to its pair of slices.
+    first: Cycle,
+    /// Packets by their pair of slices, and where each pair's begin.
     starts: Vec<u32>,
-    by_pair: Vec<(Cycle, u32)>,
+    by_pair: Vec<Ask>,
     /// When answers leave the slices, in that order: those of one pair lie together, so that host threads do not write
     /// to one line in turn. And the place of each packet there.
     answers: Vec<AtomicU64>,
@@ -152,6 +154,7 @@ impl Gpc {
             waiting: Vec::new(),
             packets: Vec::new(),
             arrived: Vec::new(),
+            first: Cycle::NEVER,
             starts: Vec::new(),
             by_pair: Vec::new(),
             answers: Vec::new(),
@@ -172,6 +175,9 @@ impl Gpc {
         if self.order.is_empty() {
             return;
         }
+        self.first = Cycle::NEVER;
+        self.starts.clear();
+        self.starts.resize(map.pairs() as usize + 1, 0);
         let order = std::mem::take(&mut self.order);
         for &(sm, n) in &order {
             self.request(sm.into(), &outboxes[sm as usize][n as usize], shared, map);
@@ -180,7 +186,7 @@ impl Gpc {
         if self.answers.len() < self.packets.len() {
             self.answers.resize_with(self.packets.len().next_power_of_two(), AtomicU64::default);
         }
-        self.sort_by_pair(map.pairs() as usize);
+        self.sort_by_pair();
     }
 
     /// Brings requests in the order of cycles; SMs and their own order decide between equals.
@@ -245,6 +251,7 @@ impl Gpc {
         }
         if missing != 0 {
             waiting.packet = self.packet_to(at, request, line, missing, place);
+            waiting.sectors |= missing << 4;
             if is_load {
                 let answered = at + self.to_answer;
                 self.coalescers[meeting as usize].sent(line, missing, waiting.packet, answered);
@@ -264,6 +271,7 @@ impl Gpc {
         }
         let at = self.translate(at, request.line, shared) + self.latency;
         waiting.packet = self.packet_to(at, request, line, ALL, map.place(line));
+        waiting.sectors |= ALL << 4;
         self.l15.sent(line, ALL, waiting.packet);
         self.waiting.push(waiting);
         let first = line & !(self.fill_lines - 1);
@@ -274,7 +282,7 @@ impl Gpc {
             let packet = self.packet_to(at, request, other, ALL, map.place(other));
             self.l15.sent(other, ALL, packet);
             let ahead = Waiting::new(sm, &Request { line: other * LINE, ..*request });
-            self.waiting.push(Waiting { packet, sm: NOBODY, ..ahead });
+            self.waiting.push(Waiting { packet, sm: NOBODY, sectors: ALL << 4, ..ahead });
         }
     }
 
@@ -292,6 +300,8 @@ impl Gpc {
         let packet = self.packets.len() as u32;
         let size = self.channels.request_size(request.kind, sectors);
         let at = self.channels.send(at, size);
+        self.first = Cycle(self.first.0.min(at.0));
+        self.starts[place.pair as usize + 1] += 1;
         self.packets.push(Ask {
             at,
             place,
@@ -318,21 +328,18 @@ impl Gpc {
         }
     }
 
-    fn sort_by_pair(&mut self, pairs: usize) {
-        self.starts.clear();
-        self.starts.resize(pairs + 1, 0);
-        for packet in &self.packets {
-            self.starts[packet.place.pair as usize + 1] += 1;
-        }
-        for n in 0..pairs {
-            self.starts[n + 1] += self.starts[n];
+    /// Puts packets, which are counted by their pairs, in the order of those.
+    fn sort_by_pair(&mut self) {
+        for n in 1..self.starts.len() {
+            self.starts[n] += self.starts[n - 1];
         }
         self.places_of.clear();
-        self.by_pair.clear();
-        self.by_pair.resize(self.packets.len(), (Cycle(0), 0));
-        for (n, packet) in self.packets.iter().enumerate() {
+        let Some(any) = self.packets.first() else { return };
+        // What is left of the exchange before is written over.
+        self.by_pair.resize(self.packets.len(), *any);
+        for packet in &self.packets {
             let place = &mut self.starts[packet.place.pair as usize];
-            self.by_pair[*place as usize] = (packet.at, n as u32);
+            self.by_pair[*place as usize] = *packet;
             self.places_of.push(*place);
             *place += 1;
         }
@@ -346,21 +353,22 @@ impl Gpc {
         self.packets.iter().map(|packet| packet.place.pair)
     }
 
+    /// When the first packet of this exchange comes to its pair of slices, if there is one.
+    pub fn first(&self) -> Option<Cycle> {
+        (!self.packets.is_empty()).then_some(self.first)
+    }
+
     /// Packets of this exchange for a pair of slices: when they come there, and their places among all.
     pub fn packets_for(&self, pair: usize) -> impl Iterator<Item = (Cycle, u32)> {
         let places = if self.packets.is_empty() { 0..0 } else { self.starts[pair]..self.starts[pair + 1] };
-        places.map(|place| (self.by_pair[place as usize].0, place))
+        let packets = &self.by_pair[places.start as usize..places.end as usize];
+        packets.iter().zip(places).map(|(packet, place)| (packet.at, place))
     }
 
     /// The packet at a place.
-    pub fn packet(&self, place: u32) -> &Ask {
-        &self.packets[self.by_pair[place as usize].1 as usize]
-    }
-
-    /// The packet at a place will be looked at soon.
     #[inline(always)]
-    pub fn expect(&self, place: u32) {
-        prefetch(&self.packets, self.by_pair[place as usize].1 as usize);
+    pub fn packet(&self, place: u32) -> &Ask {
+        &self.by_pair[place as usize]
     }
 
     /// The answer to the packet at a place leaves its memory partition at `at`.
@@ -404,8 +412,7 @@ impl Gpc {
             if packet != NONE {
                 let place = self.places_of[packet as usize];
                 let left = Cycle(self.answers[place as usize].load(Ordering::Relaxed));
-                let asked = self.packets[packet as usize].sectors;
-                let here = self.channels.receive(left, self.channels.answer_size(kind, asked));
+                let here = self.channels.receive(left, self.channels.answer_size(kind, sectors >> 4));
                 // Packets are in the order of who waits for them.
                 self.arrived.push(here);
                 at = at.later(here);
@@ -425,6 +432,7 @@ impl Gpc {
             if follows != NONE {
                 at = at.later(self.arrived[follows as usize]);
             }
+            let sectors = sectors & ALL;
             let size = self.channels.answer_size(kind, sectors);
             let at = self.ports[tpc as usize].receive(at, place as usize, size);
             // Who asked for code or constants has waited; others hear of it after the exchange at the earliest.

@@ -55,12 +55,7 @@ impl Part {
     /// Serves what the GPCs sent here.
     fn serve(&mut self, number: usize, gpcs: &[Gpc]) {
         self.order.clear();
-        let mut first = Cycle::NEVER;
-        for gpc in gpcs {
-            for (at, _) in gpc.packets_for(number) {
-                first = Cycle(first.0.min(at.0));
-            }
-        }
+        let Some(first) = gpcs.iter().filter_map(Gpc::first).min() else { return };
         for (g, gpc) in gpcs.iter().enumerate() {
             for (at, n) in gpc.packets_for(number) {
                 let after = (at - first).min(u64::from(u32::MAX));
@@ -70,10 +65,6 @@ impl Part {
         self.order.sort_unstable();
         let place = |key: u64| (&gpcs[(key >> 24) as usize & 0xff], key as u32 & 0xff_ffff);
         for (i, &key) in self.order.iter().enumerate() {
-            if let Some(&key) = self.order.get(i + 3 * LOOK_AHEAD) {
-                let (gpc, n) = place(key);
-                gpc.expect(n);
-            }
             if let Some(&key) = self.order.get(i + 2 * LOOK_AHEAD) {
                 let (gpc, n) = place(key);
                 self.pair.expect(gpc.half, gpc.packet(n));
