@@ -89,12 +89,16 @@ impl Arbiter {
     #[inline]
     fn mark(&mut self, at: Cycle, cycles: u32) {
         self.end = self.end.max(at.0 + u64::from(cycles));
-        for cycle in at.0..at.0 + u64::from(cycles) {
-            let word = cycle / 64;
-            if (self.first..self.first + WORDS as u64).contains(&word) {
-                self.bits[word as usize % WORDS] |= 1 << (cycle % 64);
+        for (word, bits) in words(at, cycles) {
+            if self.keeps(word) {
+                self.bits[word as usize % WORDS] |= bits;
             }
         }
+    }
+
+    #[inline(always)]
+    fn keeps(&self, word: u64) -> bool {
+        word.wrapping_sub(self.first) < WORDS as u64
     }
 
     /// How many of `cycles` cycles are taken.
@@ -104,14 +108,22 @@ impl Arbiter {
     }
 
     fn count(&self, at: Cycle, cycles: u32) -> u32 {
-        let mut lost = 0;
-        for cycle in at.0..at.0 + u64::from(cycles) {
-            let word = cycle / 64;
-            let kept = (self.first..self.first + WORDS as u64).contains(&word);
-            lost += u32::from(kept && self.bits[word as usize % WORDS] >> (cycle % 64) & 1 != 0);
-        }
-        lost
+        let kept = words(at, cycles).filter(|&(word, _)| self.keeps(word));
+        kept.map(|(word, bits)| (self.bits[word as usize % WORDS] & bits).count_ones()).sum()
     }
+}
+
+/// The words that so many cycles from `at` on are in, and their bits there.
+#[inline(always)]
+fn words(at: Cycle, cycles: u32) -> impl Iterator<Item = (u64, u64)> {
+    let (mut from, to) = (at.0, at.0 + u64::from(cycles));
+    std::iter::from_fn(move || {
+        let (word, first) = (from / 64, from % 64);
+        let cycles = to.saturating_sub(from).min(64 - first);
+        from += cycles;
+        // Between one and 64 bits: no shift is by 64.
+        (cycles != 0).then(|| (word, (u64::MAX >> (64 - cycles)) << first))
+    })
 }
 
 #[cfg(test)]

@@ -47,6 +47,48 @@ fn sectors_of(words: u32) -> u8 {
 }
 
 /// The lines of a warp's access, in the order of the first lane that touches each.
+pub trait Lines {
+    fn list(&self) -> &[Piece];
+
+    /// Passes through the data banks.
+    ///
+    /// When all lines are found they go through the banks at once, else those that are looked up in one cycle. A bank that
+    /// several lines of a group need takes as many passes.
+    fn passes(&mut self, all_found: bool) -> Passes;
+}
+
+impl Lines for Piece {
+    #[inline(always)]
+    fn list(&self) -> &[Piece] {
+        std::slice::from_ref(self)
+    }
+
+    #[inline(always)]
+    fn passes(&mut self, _: bool) -> Passes {
+        Passes { groups: 1, passes: 1 }
+    }
+}
+
+/// The one line that the lanes of `mask` touch in an access to global memory, where that is simple to see.
+#[inline(always)]
+pub fn only_line(access: &Access, mask: u32) -> Option<Piece> {
+    let size = u64::from(access.size);
+    match access.place {
+        Where::Same(address) => Some(piece(address, size)),
+        Where::Consecutive(base) if size >= 4 && is_run(mask) => {
+            let start = base.wrapping_add(u64::from(mask.trailing_zeros()) * size);
+            let (from, count) = (start % LINE / 4, u64::from(mask.count_ones()) * size / 4);
+            // Between one and 32 words: no shift is by 32.
+            (from + count <= LINE / 4).then(|| {
+                let words = (u32::MAX >> (32 - count)) << from;
+                Piece { line: start & !(LINE - 1), words, full: words }
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Any lines.
 #[derive(Default)]
 pub struct Pieces {
     list: Vec<Piece>,
@@ -66,11 +108,6 @@ pub struct Passes {
 }
 
 impl Pieces {
-    #[inline(always)]
-    pub fn list(&self) -> &[Piece] {
-        &self.list
-    }
-
     #[inline(always)]
     pub fn clear(&mut self) {
         self.list.clear();
@@ -236,28 +273,43 @@ impl Pieces {
         self.rounds
     }
 
-    /// Passes through the data banks, after [`Pieces::look_up`].
-    ///
-    /// When all lines are found they go through the banks at once, else those that are looked up in one cycle. A bank that
-    /// several lines of a group need takes as many passes.
+    #[inline(always)]
+    fn passes_by<const BITS: usize>(&mut self, all_found: bool) -> Passes {
+        if all_found || self.rounds == 1 {
+            let mut counts = [0; BITS];
+            self.list.iter().for_each(|p| count_banks(&mut counts, p.words));
+            return Passes { groups: 1, passes: most_of(&counts) };
+        }
+        self.groups.clear();
+        self.groups.resize(self.rounds as usize, [0; 8]);
+        for (p, &round) in self.list.iter().zip(&self.round_of) {
+            if let Some(counts) = self.groups.get_mut(usize::from(round)).and_then(|g| g.first_chunk_mut()) {
+                count_banks::<BITS>(counts, p.words);
+            }
+        }
+        let all = self.groups.iter().filter_map(|group| group.first_chunk::<BITS>());
+        Passes { groups: self.rounds, passes: all.map(most_of).sum() }
+    }
+}
+
+impl Lines for Pieces {
+    #[inline(always)]
+    fn list(&self) -> &[Piece] {
+        &self.list
+    }
+
+    /// After [`Pieces::look_up`].
     #[inline]
-    pub fn passes(&mut self, all_found: bool) -> Passes {
+    fn passes(&mut self, all_found: bool) -> Passes {
         if self.list.len() == 1 {
             return Passes { groups: 1, passes: 1 };
         }
-        let groups = if all_found { 1 } else { self.rounds };
-        self.groups.clear();
-        self.groups.resize(groups as usize, [0; 8]);
-        // Bits that a count of all lines has.
-        let bits = (usize::BITS - self.list.len().leading_zeros()).min(8) as usize;
-        for (p, &round) in self.list.iter().zip(&self.round_of) {
-            let group = if all_found { 0 } else { usize::from(round) };
-            if let Some(group) = self.groups.get_mut(group) {
-                count_banks(&mut group[..bits], p.words);
-            }
+        // As many bits as a count of all lines can have.
+        match self.list.len() {
+            0..8 => self.passes_by::<3>(all_found),
+            8..64 => self.passes_by::<6>(all_found),
+            _ => self.passes_by::<8>(all_found),
         }
-        let passes = self.groups.iter().map(|group| most_of(&group[..bits])).sum();
-        Passes { groups, passes }
     }
 }
 
@@ -272,7 +324,7 @@ fn are_apart(starts: [u64; 2], same: [bool; 2], size: u64) -> bool {
 /// Another line needs some of the banks. All bits of the counts are gone through, whether anything is carried or not: that
 /// differs from line to line, and a host's guess of it is mostly wrong.
 #[inline(always)]
-fn count_banks(planes: &mut [u32], words: u32) {
+fn count_banks<const BITS: usize>(planes: &mut [u32; BITS], words: u32) {
     let mut carry = words;
     for plane in planes {
         (*plane, carry) = (*plane ^ carry, *plane & carry);
@@ -281,13 +333,12 @@ fn count_banks(planes: &mut [u32], words: u32) {
 
 /// The most lines that need one bank.
 #[inline(always)]
-fn most_of(planes: &[u32]) -> u32 {
+fn most_of<const BITS: usize>(planes: &[u32; BITS]) -> u32 {
     let (mut most, mut among) = (0, u32::MAX);
     for (n, plane) in planes.iter().enumerate().rev() {
-        if plane & among != 0 {
-            among &= plane;
-            most |= 1 << n;
-        }
+        let some = plane & among;
+        most |= u32::from(some != 0) << n;
+        among = if some != 0 { some } else { among };
     }
     most
 }

@@ -220,7 +220,10 @@ impl Flights {
         let flight = self.flights.take(token);
         self.sectors -= count(flight.held);
         self.lines -= u32::from(flight.held != 0);
-        for w in flight.waiting.into_iter().take_while(|&w| w != END) {
+        for &w in &flight.waiting {
+            if w == END {
+                break;
+            }
             Flights::arrive(&mut self.waiting, w, at, &mut done);
         }
         if flight.others != END {

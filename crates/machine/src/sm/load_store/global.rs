@@ -1,6 +1,6 @@
 //! Global and local memory through the first-level cache: lookups, misses, stores, atomics, and the answers.
 
-use super::coalesce::{Modify, Passes, Pieces, modify};
+use super::coalesce::{Lines, Modify, Passes, Piece, Pieces, modify, only_line};
 use super::flight::NO_SLOT;
 use super::l1::NONE;
 use super::{Done, Kind, LoadStore, Operation, Outcome, Path};
@@ -11,6 +11,9 @@ use isa::field::Cache;
 
 /// Requests that can wait to leave the SM and still take sectors along.
 const LEAVING: usize = 8;
+
+/// Lines of an access by which the host's caches are asked for what one needs before its turn.
+const AHEAD: usize = 4;
 
 impl LoadStore {
     /// An access to global or local memory that comes to the tags at `at`: when it gets there, and its result. `shared`:
@@ -25,6 +28,14 @@ impl LoadStore {
         counters: &mut Counters,
     ) -> (Cycle, Outcome) {
         let a = op.access;
+        let at = match op.kind {
+            Kind::Load | Kind::Prefetch => at,
+            _ => at.later(self.leave.free().before(self.spec.l1.store_backlog)),
+        };
+        let is_plain = matches!(op.kind, Kind::Load | Kind::Prefetch | Kind::Store) && a.local == 0;
+        if is_plain && let Some(piece) = only_line(a, a.global) {
+            return self.one_line(at, op, piece, shared, out, counters);
+        }
         // Taken out so that lists and unit can be used together; it goes back below.
         let mut pieces = std::mem::take(&mut self.pieces);
         pieces.clear();
@@ -37,17 +48,9 @@ impl LoadStore {
         }
         pieces.list().iter().for_each(|p| self.cache.expect(p.line));
         let tags = pieces.look_up(self.spec.l1.tags_per_cycle);
-        let at = match op.kind {
-            Kind::Load | Kind::Prefetch => at,
-            _ => at.later(self.leave.free().before(self.spec.l1.store_backlog)),
-        };
         let begin = self.tags.serve(at, u64::from(tags));
         counters.l1_requests += 1;
-        let other = match shared {
-            Outcome::At(at) => at,
-            Outcome::Pending => begin,
-        };
-        let access = Access { begin, tags, other, locals };
+        let access = Access { begin, tags, other: shared.known(begin), locals };
         let result = match op.kind {
             Kind::Store => self.store(op, &mut pieces, access, out, counters),
             Kind::Atomic | Kind::Reduction => self.modify(op, &mut pieces, access, out, counters),
@@ -57,10 +60,30 @@ impl LoadStore {
         (begin, result)
     }
 
+    /// A load from one line of global memory, or a store to it: what most accesses are.
+    fn one_line(
+        &mut self,
+        at: Cycle,
+        op: &Operation,
+        mut piece: Piece,
+        shared: Outcome,
+        out: &mut Vec<Request>,
+        counters: &mut Counters,
+    ) -> (Cycle, Outcome) {
+        let begin = self.tags.serve(at, 1);
+        counters.l1_requests += 1;
+        let access = Access { begin, tags: 1, other: shared.known(begin), locals: 1 };
+        let result = match op.kind {
+            Kind::Store => self.store(op, &mut piece, access, out, counters),
+            _ => self.load(op, &mut piece, access, out, counters),
+        };
+        (begin, result)
+    }
+
     fn load(
         &mut self,
         op: &Operation,
-        pieces: &mut Pieces,
+        pieces: &mut impl Lines,
         access: Access,
         out: &mut Vec<Request>,
         counters: &mut Counters,
@@ -71,7 +94,9 @@ impl LoadStore {
         let mut ready = Cycle(0);
         let mut all_found = true;
         // Sectors looked up, those of local memory among them, and those that were there or on their way.
-        let (mut looked_up, mut of_local, mut found) = (0, 0, 0);
+        let (mut looked_up, mut found) = (0, 0);
+        let locals = pieces.list().get(access.locals..).unwrap_or_default();
+        let of_local: u32 = locals.iter().map(|p| count(p.sectors())).sum();
         // Other SMs may have written what these read.
         let bypasses_global = matches!(op.cache, Cache::Cg | Cache::Cv);
         for (n, p) in pieces.list().iter().enumerate() {
@@ -79,7 +104,6 @@ impl LoadStore {
             let is_local = n >= access.locals;
             let sectors = p.sectors();
             looked_up += count(sectors);
-            of_local += if is_local { count(sectors) } else { 0 };
             let bypasses = !is_local && bypasses_global;
             let looked = access.looked(n, self.spec.l1.tags_per_cycle);
             let mut missing = sectors;
@@ -173,7 +197,7 @@ impl LoadStore {
     fn store(
         &mut self,
         op: &Operation,
-        pieces: &mut Pieces,
+        pieces: &mut impl Lines,
         access: Access,
         out: &mut Vec<Request>,
         counters: &mut Counters,
@@ -265,9 +289,11 @@ impl LoadStore {
 
     /// Piece `n` is next: those behind it come nearer.
     #[inline(always)]
-    fn look_ahead(&self, pieces: &Pieces, n: usize) {
-        if let Some(p) = pieces.list().get(n + 4) {
-            self.cache.expect_slot(p.line);
+    fn look_ahead(&self, pieces: &impl Lines, n: usize) {
+        let list = pieces.list();
+        if list.len() > AHEAD {
+            // The last one again and again: no branch that a host would have to guess.
+            self.cache.expect_slot(list[(n + AHEAD).min(list.len() - 1)].line);
         }
     }
 

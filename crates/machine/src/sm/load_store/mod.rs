@@ -95,6 +95,17 @@ pub enum Outcome {
     Pending,
 }
 
+impl Outcome {
+    /// When it is known, or else this.
+    #[inline(always)]
+    fn known(self, otherwise: Cycle) -> Cycle {
+        match self {
+            Outcome::At(at) => at,
+            Outcome::Pending => otherwise,
+        }
+    }
+}
+
 /// What became of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Issued {

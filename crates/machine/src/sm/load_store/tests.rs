@@ -1,6 +1,7 @@
 //! Tests of the unit alone: latencies, rates, counters of access patterns measured on an H200, and that every access is
 //! done exactly once whatever memory answers.
 
+use super::coalesce::Lines;
 use super::*;
 use crate::Config;
 use crate::memory::harness::{self, Subject};
