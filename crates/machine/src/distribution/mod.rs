@@ -462,6 +462,10 @@ impl Distribution {
     /// Gives every SM of a GPC that has room one CTA of a task. Whether any was placed.
     fn place_on(&mut self, gpc: usize, slot: Slot, now: Cycle, starts: &mut Vec<CtaStart>) -> bool {
         let Some(running) = self.tasks[slot].as_mut().filter(|t| t.is_ready) else { return false };
+        // Mostly every SM has as many as it can: no need to look at each.
+        if running.on_gpc[gpc] as usize == running.occupancy.ctas_per_sm as usize * self.gpcs[gpc].len() {
+            return false;
+        }
         let mut placed = false;
         let slices = self.preemption.is_some_and(|p| p.time_slice.is_some());
         let busy = self.tpc_interval + u64::from(running.needs.warps) * self.tpc_warp_interval / FRACTION;
