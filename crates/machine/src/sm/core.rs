@@ -403,7 +403,9 @@ impl Sm {
         let mut limit = self.outgoing.code().fold(ahead.0, before);
         let mut seen = 0;
         while self.failure.is_none() {
-            limit = self.out[seen..].iter().filter(|r| is_code(r)).fold(limit, before);
+            if self.fetch.is_waiting() || self.constants.is_waiting() {
+                limit = self.out[seen..].iter().filter(|r| is_code(r)).fold(limit, before);
+            }
             seen = self.out.len();
             let turn = self.first();
             let event = self.next_arrival();
@@ -646,13 +648,22 @@ impl Sm {
                     if !self.moving.is_empty() {
                         self.state_answered(now);
                     }
-                    for sub in self.subs.iter_mut().filter(|sub| sub.is_closed(Class::Global)) {
-                        let room = self.load_store.room(sub.number, Path::Global);
-                        if room != Cycle::NEVER {
-                            sub.open(Class::Global, now, room.0);
-                        }
+                    // All are looked at before any is acted on: one guess for the host and not one each.
+                    let is_closed = |sub: &SubCore| sub.is_closed(Class::Global);
+                    if self.subs.iter().fold(false, |any, sub| any | is_closed(sub)) {
+                        self.open_global(now);
                     }
                 }
+            }
+        }
+    }
+
+    /// Accesses to global memory can issue again where there is room for them.
+    fn open_global(&mut self, now: u64) {
+        for sub in self.subs.iter_mut().filter(|sub| sub.is_closed(Class::Global)) {
+            let room = self.load_store.room(sub.number, Path::Global);
+            if room != Cycle::NEVER {
+                sub.open(Class::Global, now, room.0);
             }
         }
     }

@@ -63,9 +63,9 @@ impl Sm {
         let offsets = match timing.kind {
             Kind::Constant => {
                 let launch = u32::from(warp.context);
-                Some(Offsets::of(cta, index, &context.image.code[pc as usize], launch))
+                Offsets::of(cta, index, &context.image.code[pc as usize], launch)
             }
-            _ => None,
+            _ => Offsets::None,
         };
         self.log.token = warp.cta.into();
         let nanoseconds = if timing.reads_time { now * 1000 / self.clock_mhz } else { 0 };
@@ -136,7 +136,7 @@ impl Sm {
             }
             Kind::Constant => {
                 let owner = warp.owner(n, writes, timing.producer);
-                let offsets = offsets.as_ref().map_or(&[][..], Offsets::list);
+                let offsets = offsets.list();
                 self.load_store.load_constant(Cycle(now), offsets.len() as u32);
                 let fetched = self.constants.load(
                     Cycle(now),
@@ -341,39 +341,44 @@ impl Way<'_> {
 }
 
 /// Places of a constant bank that the lanes of a load read, each once.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Offsets {
-    list: [u32; 32],
-    len: usize,
+pub(super) enum Offsets {
+    /// It is no such load.
+    None,
+    One(u32),
+    Many {
+        list: [u32; 32],
+        len: usize,
+    },
 }
 
 impl Offsets {
     pub fn of(cta: &CtaSlot<'_>, index: usize, inst: &Inst, launch: u32) -> Offsets {
         let offset = inst.offset() as u32;
-        let mut o = Offsets::default();
         let r = match inst.src[0].operand {
             Operand::Reg(r) if !r.is_zero() => r,
-            _ => {
-                (o.list[0], o.len) = (numbered(offset, launch), 1);
-                return o;
-            }
+            _ => return Offsets::One(numbered(offset, launch)),
         };
+        let (mut list, mut len) = ([0; 32], 0);
         let mut rest = cta.resident.mask(index);
         while rest != 0 {
             let lane = rest.trailing_zeros();
             rest &= rest - 1;
             let place = cta.resident.warp(index).register(r.0, lane).wrapping_add(offset);
             let place = numbered(place, launch);
-            if !o.list[..o.len].contains(&place) {
-                o.list[o.len] = place;
-                o.len += 1;
+            if !list[..len].contains(&place) {
+                list[len] = place;
+                len += 1;
             }
         }
-        o
+        Offsets::Many { list, len }
     }
 
     pub fn list(&self) -> &[u32] {
-        &self.list[..self.len]
+        match self {
+            Offsets::None => &[],
+            Offsets::One(place) => std::slice::from_ref(place),
+            Offsets::Many { list, len } => &list[..*len],
+        }
     }
 }
 

@@ -248,7 +248,7 @@ impl Shared<'_> {
                 warp.write(writes, Ready::at(start + waits + u64::from(timing.latency), timing.producer));
             }
             Kind::Constant => {
-                let offsets = offsets.as_ref().map_or(&[][..], Offsets::list);
+                let offsets = offsets.list();
                 self.load_store.load_constant(Cycle(now), offsets.len() as u32);
                 let owner = warp.owner(n.into(), writes, timing.producer).pack();
                 let (at, bank) = (Cycle(now), timing.bank);
@@ -286,12 +286,12 @@ impl Shared<'_> {
         timing: &Timing,
         pc: u32,
         image: &isa::image::Image,
-    ) -> Option<Offsets> {
+    ) -> Offsets {
         match timing.kind {
             Kind::Special => {}
             Kind::Constant => {
                 let launch = cta.context as u32;
-                return Some(Offsets::of(cta, index, &image.code[pc as usize], launch));
+                return Offsets::of(cta, index, &image.code[pc as usize], launch);
             }
             Kind::Shuffle => {
                 // Registers of other lanes: the data path of memory without an address.
@@ -306,7 +306,7 @@ impl Shared<'_> {
                 }
             }
         }
-        None
+        Offsets::None
     }
 
     /// Takes over how the lanes of an access to shared memory lie, for the next time.

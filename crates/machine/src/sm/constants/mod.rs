@@ -105,6 +105,12 @@ impl Constants {
         self.shared.clear();
     }
 
+    /// Lines are on their way.
+    #[inline(always)]
+    pub fn is_waiting(&self) -> bool {
+        !self.flights.is_empty()
+    }
+
     /// Number of the line with a place of a bank.
     #[inline(always)]
     fn line(&self, bank: u8, offset: u32) -> u64 {
@@ -165,6 +171,12 @@ impl Constants {
         counters.constant_requests += places;
         let start = self.unit.serve(now, places * self.place_interval);
         let rest = self.load_latency + (places - 1) * self.replay_latency;
+        // Mostly all lanes read one place, which is there.
+        if let &[offset] = offsets
+            && let Some(at) = self.loads.find(self.line(bank, offset))
+        {
+            return Fetched::At(start.later(at) + rest);
+        }
         let mut load = Load { owner, ready: start, rest, lines: [0; PLACES], len: 0, read: 0 };
         for &offset in offsets.iter().take(PLACES) {
             let line = self.line(bank, offset);

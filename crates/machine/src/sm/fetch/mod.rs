@@ -118,6 +118,12 @@ impl Fetch {
         }
     }
 
+    /// Lines are on their way.
+    #[inline(always)]
+    pub fn is_waiting(&self) -> bool {
+        !self.flights.is_empty()
+    }
+
     /// When a line of code, by its number in memory, is there, if the sub-core's own cache has it. Asked for when a warp
     /// enters it.
     #[inline]
