@@ -262,7 +262,7 @@ impl Way<'_> {
         counters: &mut Counters,
         now: u64,
     ) {
-        let (writes, reads) = context.code.places(timing);
+        let (writes, _) = context.code.places(timing);
         let returns = returns(timing);
         let results = if returns { &writes[..timing.registers as usize] } else { &[] };
         let operation = Operation {
@@ -288,7 +288,7 @@ impl Way<'_> {
         let Issued { operands_read, left, result } =
             self.load_store.issue(Cycle(now), &operation, self.out, counters);
         // What the operation reads must not change before it is read.
-        warp.read(reads, Ready::at(operands_read.0, timing.producer));
+        warp.read(context.code.holds(timing), Ready::at(operands_read.0, timing.producer));
         if returns {
             let ready = match result {
                 Outcome::At(at) => Ready::at(at.0, timing.producer),
@@ -325,12 +325,12 @@ impl Way<'_> {
         counters: &mut Counters,
         now: u64,
     ) {
-        let (writes, reads) = context.code.places(timing);
+        let ((writes, _), holds) = (context.code.places(timing), context.code.holds(timing));
         let is_load = timing.kind == Kind::Load;
         let kind = if is_load { load_store::Kind::Load } else { load_store::Kind::Store };
         let from = (sub.number, u32::from(timing.words));
         let (issued, ready) = self.load_store.issue_shared(Cycle(now), kind, from, passes, counters);
-        warp.read(reads, Ready::at(issued.operands_read.0, timing.producer));
+        warp.read(holds, Ready::at(issued.operands_read.0, timing.producer));
         if is_load {
             warp.write(writes, Ready::at(ready.0, timing.producer));
         } else {
