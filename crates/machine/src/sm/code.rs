@@ -81,12 +81,16 @@ impl Class {
     /// What it is called when a class has no room.
     #[inline(always)]
     pub fn throttle(self) -> Stall {
-        match self {
-            Class::Global => Stall::LgThrottle,
-            Class::Shared | Class::Constant => Stall::MioThrottle,
-            Class::Tex => Stall::TexThrottle,
-            _ => Stall::MathPipeThrottle,
-        }
+        // Looked up, since hosts guess the class badly.
+        const OF: [Stall; CLASSES] = {
+            let mut of = [Stall::MathPipeThrottle; CLASSES];
+            of[Class::Global as usize] = Stall::LgThrottle;
+            of[Class::Shared as usize] = Stall::MioThrottle;
+            of[Class::Constant as usize] = Stall::MioThrottle;
+            of[Class::Tex as usize] = Stall::TexThrottle;
+            of
+        };
+        OF[self as usize]
     }
 }
 
@@ -549,6 +553,13 @@ impl Code {
     #[inline(always)]
     pub fn timing_of(&self, pc: u32) -> &Timing {
         &self.timings[pc as usize]
+    }
+
+    /// Places that an instruction writes.
+    #[inline(always)]
+    pub fn writes(&self, t: &Timing) -> &[u16] {
+        let first = t.first as usize;
+        &self.places[first..first + t.writes as usize]
     }
 
     /// Places that an instruction writes, then those that it reads.

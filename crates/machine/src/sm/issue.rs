@@ -217,7 +217,10 @@ impl Sm {
         let before = Counts::of(counters);
         let mut way = Way { load_store: &mut self.load_store, access: &self.access, out: &mut self.out };
         match passes {
-            Some(passes) => way.send_shared(&mut self.subs[s], warp, context, timing, passes, counters, now),
+            Some(passes) => {
+                let timing = (timing, timing.kind == Kind::Load);
+                way.send_shared(&mut self.subs[s], warp, context, timing, passes, counters, now);
+            }
             None => way.send(&mut self.subs[s], warp, n, context, timing, counters, now),
         }
         if let Some(watcher) = &mut self.watcher {
@@ -262,7 +265,7 @@ impl Way<'_> {
         counters: &mut Counters,
         now: u64,
     ) {
-        let (writes, _) = context.code.places(timing);
+        let writes = context.code.writes(timing);
         let returns = returns(timing);
         let results = if returns { &writes[..timing.registers as usize] } else { &[] };
         let operation = Operation {
@@ -320,13 +323,12 @@ impl Way<'_> {
         sub: &mut SubCore,
         warp: &mut WarpSlot,
         context: &Context<'_>,
-        timing: &Timing,
+        (timing, is_load): (&Timing, bool),
         passes: (u32, u32),
         counters: &mut Counters,
         now: u64,
     ) {
-        let ((writes, _), holds) = (context.code.places(timing), context.code.holds(timing));
-        let is_load = timing.kind == Kind::Load;
+        let (writes, holds) = (context.code.writes(timing), context.code.holds(timing));
         let kind = if is_load { load_store::Kind::Load } else { load_store::Kind::Store };
         let from = (sub.number, u32::from(timing.words));
         let (issued, ready) = self.load_store.issue_shared(Cycle(now), kind, from, passes, counters);

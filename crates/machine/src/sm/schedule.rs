@@ -344,7 +344,7 @@ impl<W: Watch> Supply<'_, W> {
                 self.watch.wait(n, warp, (), Stall::BranchResolving, now + 1, at);
             }
         } else if !timing.is_static {
-            let (writes, _) = code.places(timing);
+            let writes = code.writes(timing);
             warp.write_after(writes, timing, start);
             self.watch.produces(n, writes, warp.rows + pc);
         }

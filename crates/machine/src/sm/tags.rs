@@ -97,7 +97,7 @@ impl Tags {
 }
 
 /// Lines that were found last.
-const RECENT: usize = 16;
+const RECENT: usize = 32;
 
 /// The same cache, with the lines that were found last by themselves: they are few lines of the host's memory, the sets that
 /// they are in are many. Nothing that is found or replaced differs.
