@@ -3,7 +3,7 @@
 use super::constants;
 use super::core::LINE_INSTRUCTIONS;
 use super::spec::Spec;
-use super::waits;
+use super::waits::{self, FOR_READERS};
 use crate::stall::Stall;
 use crate::units::LINE;
 use isa::field::{AtomOp, Cache, Field, From, Order, To};
@@ -81,12 +81,16 @@ impl Class {
     /// What it is called when a class has no room.
     #[inline(always)]
     pub fn throttle(self) -> Stall {
-        match self {
-            Class::Global => Stall::LgThrottle,
-            Class::Shared | Class::Constant => Stall::MioThrottle,
-            Class::Tex => Stall::TexThrottle,
-            _ => Stall::MathPipeThrottle,
-        }
+        // Looked up, since hosts guess the class badly.
+        const OF: [Stall; CLASSES] = {
+            let mut of = [Stall::MathPipeThrottle; CLASSES];
+            of[Class::Global as usize] = Stall::LgThrottle;
+            of[Class::Shared as usize] = Stall::MioThrottle;
+            of[Class::Constant as usize] = Stall::MioThrottle;
+            of[Class::Tex as usize] = Stall::TexThrottle;
+            of
+        };
+        OF[self as usize]
     }
 }
 
@@ -148,6 +152,8 @@ pub struct Timing {
     /// First of the places in `Code::checks` whose time is looked up.
     first_check: u32,
     checks: u8,
+    /// How many of the places that it reads are looked up by anyone who writes them: behind its checks.
+    holds: u8,
     writes: u8,
     reads: u8,
     pub class: Class,
@@ -221,7 +227,7 @@ impl Timing {
     /// Loads from shared memory: nobody but its warp sees when it executes.
     #[inline(always)]
     pub fn loads_shared(&self) -> bool {
-        self.kind == Kind::Load && self.layout != NO_LAYOUT
+        (self.kind == Kind::Load) & (self.layout != NO_LAYOUT)
     }
 
     /// Goes through the load-store unit.
@@ -428,12 +434,17 @@ pub struct Room {
 impl Code {
     pub fn new(image: &Image, registers: u32, spec: &Spec) -> Code {
         let uniforms = image.code.iter().map(uniforms).max().unwrap_or(0);
-        Code::with_room(image, Room { registers, uniforms }, &[], spec)
+        Code::build(image, Room { registers, uniforms }, (&[], true), spec)
     }
 
     /// The same with a scoreboard of this size, for code that more is put behind. Warps may go from the first of each pair of places to
     /// the second, beside what the code says.
     pub fn with_room(image: &Image, room: Room, ways: &[(u32, u32)], spec: &Spec) -> Code {
+        Code::build(image, room, (ways, false), spec)
+    }
+
+    /// Whether the code is all that there will be, too.
+    fn build(image: &Image, room: Room, (ways, is_all): (&[(u32, u32)], bool), spec: &Spec) -> Code {
         let Room { registers, uniforms } = room;
         let first_register = UNIFORMS + uniforms as u16;
         let mut places = Places {
@@ -459,14 +470,31 @@ impl Code {
             first_register,
         };
         let waits = waits::analyse(&code, image, ways, spec);
-        let mut from = 0;
+        // Places that somebody writes who looks at their readers.
+        let mut is_held = vec![!is_all; scoreboard];
+        for p in waits.checks.iter().filter(|&&p| p & FOR_READERS != 0) {
+            is_held[usize::from(p & !FOR_READERS)] = true;
+        }
+        let (mut from, mut checks) = (0, Vec::new());
+        let readers = |p: u16| p + scoreboard as u16;
         for (n, t) in timings.iter_mut().enumerate() {
             // At least one cycle always passes between two issues of a warp that issues one at a time.
             (t.wait, t.is_paired) = (waits.cycles[n].max(1), waits.cycles[n] == 0);
             (t.run, t.is_late) = (waits.runs[n], waits.is_late[n]);
-            (t.first_check, t.checks) = (from, (waits.ends[n] - from) as u8);
+            (t.first_check, t.checks) = (checks.len() as u32, (waits.ends[n] - from) as u8);
+            let own = waits.checks[from as usize..waits.ends[n] as usize].iter();
+            checks.extend(own.map(|&p| match p & FOR_READERS {
+                0 => p,
+                _ => readers(p & !FOR_READERS),
+            }));
             t.is_simple = t.checks == 0 && t.constant == NO_CONSTANT;
             from = waits.ends[n];
+            if t.is_memory() {
+                let before = checks.len();
+                let held = code.places(t).1.iter().filter(|&&p| is_held[usize::from(p)]);
+                checks.extend(held.map(|&p| readers(p)));
+                t.holds = (checks.len() - before) as u8;
+            }
         }
         let in_shared = |i: &Inst| matches!(i.op, Op::Lds | Op::Sts);
         let in_shared = image.code.iter().zip(&mut timings).filter(|(i, _)| in_shared(i));
@@ -479,7 +507,7 @@ impl Code {
             timings[n].goes_on = next.is_some_and(|t| t.loads_shared() && (behind == 0 || !t.is_late));
         }
         code.timings = timings.into();
-        code.checks = waits.checks.into();
+        code.checks = checks.into();
         code
     }
 
@@ -508,16 +536,30 @@ impl Code {
         &self.timings
     }
 
-    /// Places whose time an instruction looks up, some of them with [`waits::FOR_READERS`].
+    /// Places of a warp's [`WarpSlot::places`](super::warp::WarpSlot) that an instruction looks up.
     #[inline(always)]
     pub fn checks(&self, t: &Timing) -> &[u16] {
         let first = t.first_check as usize;
         &self.checks[first..first + t.checks as usize]
     }
 
+    /// Those that learn when a memory operation has read its operands.
+    #[inline(always)]
+    pub fn holds(&self, t: &Timing) -> &[u16] {
+        let first = t.first_check as usize + t.checks as usize;
+        &self.checks[first..first + t.holds as usize]
+    }
+
     #[inline(always)]
     pub fn timing_of(&self, pc: u32) -> &Timing {
         &self.timings[pc as usize]
+    }
+
+    /// Places that an instruction writes.
+    #[inline(always)]
+    pub fn writes(&self, t: &Timing) -> &[u16] {
+        let first = t.first as usize;
+        &self.places[first..first + t.writes as usize]
     }
 
     /// Places that an instruction writes, then those that it reads.
@@ -607,6 +649,7 @@ impl Places {
             first,
             first_check: 0,
             checks: 0,
+            holds: 0,
             writes,
             reads,
             class,

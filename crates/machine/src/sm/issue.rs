@@ -217,7 +217,10 @@ impl Sm {
         let before = Counts::of(counters);
         let mut way = Way { load_store: &mut self.load_store, access: &self.access, out: &mut self.out };
         match passes {
-            Some(passes) => way.send_shared(&mut self.subs[s], warp, context, timing, passes, counters, now),
+            Some(passes) => {
+                let timing = (timing, timing.kind == Kind::Load);
+                way.send_shared(&mut self.subs[s], warp, context, timing, passes, counters, now);
+            }
             None => way.send(&mut self.subs[s], warp, n, context, timing, counters, now),
         }
         if let Some(watcher) = &mut self.watcher {
@@ -262,7 +265,7 @@ impl Way<'_> {
         counters: &mut Counters,
         now: u64,
     ) {
-        let (writes, reads) = context.code.places(timing);
+        let writes = context.code.writes(timing);
         let returns = returns(timing);
         let results = if returns { &writes[..timing.registers as usize] } else { &[] };
         let operation = Operation {
@@ -288,7 +291,7 @@ impl Way<'_> {
         let Issued { operands_read, left, result } =
             self.load_store.issue(Cycle(now), &operation, self.out, counters);
         // What the operation reads must not change before it is read.
-        warp.read(reads, Ready::at(operands_read.0, timing.producer));
+        warp.read(context.code.holds(timing), Ready::at(operands_read.0, timing.producer));
         if returns {
             let ready = match result {
                 Outcome::At(at) => Ready::at(at.0, timing.producer),
@@ -320,17 +323,16 @@ impl Way<'_> {
         sub: &mut SubCore,
         warp: &mut WarpSlot,
         context: &Context<'_>,
-        timing: &Timing,
+        (timing, is_load): (&Timing, bool),
         passes: (u32, u32),
         counters: &mut Counters,
         now: u64,
     ) {
-        let (writes, reads) = context.code.places(timing);
-        let is_load = timing.kind == Kind::Load;
+        let (writes, holds) = (context.code.writes(timing), context.code.holds(timing));
         let kind = if is_load { load_store::Kind::Load } else { load_store::Kind::Store };
         let from = (sub.number, u32::from(timing.words));
         let (issued, ready) = self.load_store.issue_shared(Cycle(now), kind, from, passes, counters);
-        warp.read(reads, Ready::at(issued.operands_read.0, timing.producer));
+        warp.read(holds, Ready::at(issued.operands_read.0, timing.producer));
         if is_load {
             warp.write(writes, Ready::at(ready.0, timing.producer));
         } else {

@@ -2,7 +2,7 @@
 
 use super::core::Sm;
 use super::sub_core::Bit;
-use super::warp::{Owner, Place, WarpSlot};
+use super::warp::{Owner, Ready, WarpSlot};
 use super::work::{CtaSlot, Work};
 use crate::ports::RequestKind;
 use crate::units::Cycle;
@@ -12,7 +12,7 @@ use simt::prefetch::{HOST_LINE, prefetch, prefetch_all, prefetch_near};
 const FAR_AHEAD: u8 = 8;
 
 /// Places of a scoreboard that are asked for, beside the one that an answer is for.
-const PLACES: usize = 32;
+const PLACES: usize = 40;
 
 /// Places in the host's memory: where each begins, and its bytes. Only for hints, so others may own what is there.
 #[derive(Clone, Copy)]
@@ -67,7 +67,7 @@ impl Sm {
         }
         self.look_at_starts(work, until, |warp, _, _| prefetch_all(warp));
         self.look_at_starts(work, until, |warp, cta, index| {
-            for place in (0..warp.places.len()).step_by(HOST_LINE / size_of::<Place>()) {
+            for place in (0..warp.places.len() / 2).step_by(HOST_LINE / size_of::<Ready>()) {
                 prefetch(&warp.places, place);
             }
             cta.resident.expect(index);
@@ -75,7 +75,7 @@ impl Sm {
         for owner in &self.expected {
             if let Some(warp) = self.warps.get(owner.warp as usize).filter(|w| w.since < until.0) {
                 // What other instructions wait for, too.
-                for place in (0..warp.places.len().min(PLACES)).step_by(HOST_LINE / size_of::<Place>()) {
+                for place in (0..PLACES.min(warp.places.len() / 2)).step_by(HOST_LINE / size_of::<Ready>()) {
                     prefetch(&warp.places, place);
                 }
                 prefetch(&warp.places, owner.first.into());

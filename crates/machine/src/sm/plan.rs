@@ -6,7 +6,6 @@ use super::core::{LINE_INSTRUCTIONS, Sm};
 use super::counted::{Counted, counters_of};
 use super::fetch::{Fetch, Fetched};
 use super::sub_core::SubCore;
-use super::waits::FOR_READERS;
 use super::warp::{State, UNKNOWN, WarpSlot};
 use super::watch::{Watch, with_watch};
 use super::work::Work;
@@ -81,19 +80,18 @@ impl<W: Watch> Supply<'_, W> {
         }
         // Where all that was on its way is there, nothing has to be looked up.
         if warp.open_until > since {
-            // The latest of what has its own time, by producer: all of them in registers of the host.
-            let (mut fixed, mut long, mut short) = (0, 0, 0);
-            for &p in code.checks(timing) {
-                let place = &warp.places[(p & !FOR_READERS) as usize];
-                let ready = if p & FOR_READERS == 0 { place.ready } else { place.read };
-                let (at, by) = (ready.cycle(), ready.producer());
-                let of = |is: bool| if is { at } else { 0 };
-                long = of(by == Producer::Long as usize).max(long);
-                short = of(by == Producer::Short as usize).max(short);
-                fixed = of(by != Producer::Long as usize && by != Producer::Short as usize).max(fixed);
-            }
-            // Mostly they are there.
-            if fixed.max(long).max(short) > since {
+            let checks = code.checks(timing).iter().map(|&p| warp.places[usize::from(p)]);
+            // Often they are there.
+            if checks.clone().fold(0, |latest, ready| ready.cycle().max(latest)) > since {
+                // The latest of what has its own time, by producer: all of them in registers of the host.
+                let (mut fixed, mut long, mut short) = (0, 0, 0);
+                for ready in checks {
+                    let (at, by) = (ready.cycle(), ready.producer());
+                    let of = |is: bool| if is { at } else { 0 };
+                    long = of(by == Producer::Long as usize).max(long);
+                    short = of(by == Producer::Short as usize).max(short);
+                    fixed = of(by != Producer::Long as usize && by != Producer::Short as usize).max(fixed);
+                }
                 let waits =
                     [(Stall::Wait, fixed), (Stall::LongScoreboard, long), (Stall::ShortScoreboard, short)];
                 for (reason, at) in waits {

@@ -96,7 +96,7 @@ impl Shared<'_> {
             let passes = layout.passes;
             supply.watch.execute_one(warp.row(), threads);
             self.has_issued(i, supply, sub, warp);
-            self.send_shared(i, passes, supply, sub, warp);
+            self.send_shared(i, timing.kind == Kind::Load, passes, supply, sub, warp);
         } else {
             let ended = self.issue_any(i, threads, cta, supply, sub, warp);
             if ended != Ended::Planned {
@@ -139,7 +139,7 @@ impl Shared<'_> {
         warp.ahead -= 1;
         let passes = warp.loaded.take(i.timing.words);
         self.has_issued(i, supply, sub, warp);
-        self.send_shared(i, passes, supply, sub, warp);
+        self.send_shared(i, true, passes, supply, sub, warp);
         warp.pc += 1;
     }
 
@@ -178,7 +178,7 @@ impl Shared<'_> {
         self.issued[timing.class as usize] += 1;
         supply.watch.issue(i.n, row, sub.number, timing, now);
         supply.watch.branch(i.n, row);
-        supply.watch.produces(i.n, i.context.code.places(timing).0, row);
+        supply.watch.produces(i.n, i.context.code.writes(timing), row);
         sub.enter(timing.class, now)
     }
 
@@ -187,6 +187,7 @@ impl Shared<'_> {
     fn send_shared<W: Watch>(
         &mut self,
         i: &Issuing<'_, '_>,
+        is_load: bool,
         passes: (u32, u32),
         supply: &mut Supply<'_, W>,
         sub: &mut SubCore,
@@ -197,7 +198,7 @@ impl Shared<'_> {
         let (requests, conflicts) = (counters.shared_requests, counters.bank_conflicts);
         let (load_store, out) = (&mut *self.load_store, &mut *self.out);
         let mut way = Way { load_store, access: self.access, out };
-        way.send_shared(sub, warp, i.context, timing, passes, counters, now);
+        way.send_shared(sub, warp, i.context, (timing, is_load), passes, counters, now);
         if !W::IS_NOBODY {
             let (_, reads) = i.context.code.places(timing);
             let told = Accessed { slot: i.n, pc: warp.row(), bytes: 0, is_store: !returns(timing), now };

@@ -9,7 +9,6 @@ use super::layouts::Layouts;
 use super::plan::{Planned, Supply};
 use super::spec::Latency;
 use super::sub_core::SubCore;
-use super::waits::FOR_READERS;
 use super::warp::{Loaded, State, WarpSlot};
 use super::watch::{Watch, with_watch};
 use super::work::Work;
@@ -260,7 +259,7 @@ impl Sm {
         let warp = &self.warps[n];
         let code = &work.contexts[usize::from(warp.context)].code;
         let timing = code.timing_of(warp.pc);
-        let is_there = |&p: &u16| warp.places[(p & !FOR_READERS) as usize].ready.cycle() <= now;
+        let is_there = |&p: &u16| warp.places[usize::from(p) % code.scoreboard].cycle() <= now;
         timing.is_paired && code.checks(timing).iter().all(is_there)
     }
 }
@@ -345,7 +344,7 @@ impl<W: Watch> Supply<'_, W> {
                 self.watch.wait(n, warp, (), Stall::BranchResolving, now + 1, at);
             }
         } else if !timing.is_static {
-            let (writes, _) = code.places(timing);
+            let writes = code.writes(timing);
             warp.write_after(writes, timing, start);
             self.watch.produces(n, writes, warp.rows + pc);
         }

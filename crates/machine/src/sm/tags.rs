@@ -24,15 +24,17 @@ pub struct Tags {
     clock: u64,
 }
 
+/// An entry without a line.
+const NOTHING: Entry = Entry { line: EMPTY, used: 0, ready: Cycle(0) };
+
 impl Tags {
     /// A cache of `lines` lines; none at all when that is 0. `lines / ways` is a power of two.
     pub fn new(lines: u32, ways: u32) -> Tags {
         let ways = ways.clamp(1, lines.max(1));
         let sets = (lines / ways).max(1).next_power_of_two();
         let entries = if lines == 0 { 0 } else { (sets * ways) as usize };
-        let empty = Entry { line: EMPTY, used: 0, ready: Cycle(0) };
         Tags {
-            entries: vec![empty; entries].into_boxed_slice(),
+            entries: vec![NOTHING; entries].into_boxed_slice(),
             ways: ways as usize,
             mask: u64::from(sets) - 1,
             clock: 0,
@@ -76,18 +78,111 @@ impl Tags {
     /// Takes a line out.
     pub fn remove(&mut self, line: u64) {
         if let Some(entry) = self.set(line).iter_mut().find(|e| e.line == line) {
-            *entry = Entry { line: EMPTY, used: 0, ready: Cycle(0) };
+            *entry = NOTHING;
         }
     }
 
     pub fn clear(&mut self) {
-        self.entries.fill(Entry { line: EMPTY, used: 0, ready: Cycle(0) });
+        self.entries.fill(NOTHING);
+    }
+
+    /// Learns when a line was used last, if it has a place.
+    fn note(&mut self, used: &Entry) {
+        if used.line != EMPTY
+            && let Some(entry) = self.set(used.line).iter_mut().find(|e| e.line == used.line)
+        {
+            entry.used = used.used;
+        }
+    }
+}
+
+/// Lines that were found last.
+const RECENT: usize = 32;
+
+/// The same cache, with the lines that were found last by themselves: they are few lines of the host's memory, the sets that
+/// they are in are many. Nothing that is found or replaced differs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Near {
+    /// Copies of entries, each used no sooner than that in its set.
+    recent: [Entry; RECENT],
+    tags: Tags,
+}
+
+impl Near {
+    pub fn new(lines: u32, ways: u32) -> Near {
+        Near { recent: [NOTHING; RECENT], tags: Tags::new(lines, ways) }
+    }
+
+    /// When the line is there, if it has a place. Counts as a use.
+    #[inline(always)]
+    pub fn find(&mut self, line: u64) -> Option<Cycle> {
+        let entry = &mut self.recent[line as usize % RECENT];
+        if entry.line != line {
+            return self.look_up(line);
+        }
+        self.tags.clock += 1;
+        entry.used = self.tags.clock;
+        Some(entry.ready)
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, line: u64) -> Option<Cycle> {
+        let ready = self.tags.find(line)?;
+        let entry = Entry { line, used: self.tags.clock, ready };
+        let old = std::mem::replace(&mut self.recent[line as usize % RECENT], entry);
+        self.tags.note(&old);
+        Some(ready)
+    }
+
+    /// The sets learn all uses, and nothing is kept beside them.
+    fn settle(&mut self) {
+        for entry in &mut self.recent {
+            self.tags.note(&std::mem::replace(entry, NOTHING));
+        }
+    }
+
+    /// Gives a line a place; it is there from `ready` on.
+    pub fn insert(&mut self, line: u64, ready: Cycle) {
+        self.settle();
+        self.tags.insert(line, ready);
+    }
+
+    /// Takes a line out.
+    pub fn remove(&mut self, line: u64) {
+        self.settle();
+        self.tags.remove(line);
+    }
+
+    pub fn clear(&mut self) {
+        self.settle();
+        self.tags.clear();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_was_found_last_changes_nothing(steps in proptest::collection::vec((0u8..8, 0u64..40), 1..300)) {
+            let (mut near, mut tags) = (Near::new(16, 4), Tags::new(16, 4));
+            for (n, (step, line)) in steps.into_iter().enumerate() {
+                match step {
+                    0 => {
+                        near.insert(line, Cycle(n as u64));
+                        tags.insert(line, Cycle(n as u64));
+                    }
+                    1 => {
+                        near.remove(line);
+                        tags.remove(line);
+                    }
+                    _ => prop_assert_eq!(near.find(line), tags.find(line)),
+                }
+            }
+        }
+    }
 
     #[test]
     fn the_least_recently_used_goes() {

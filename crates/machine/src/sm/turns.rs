@@ -28,13 +28,16 @@ enum Halt {
 /// When a sub-core has its next turn and which it is, in one word: the first in order has the next turn.
 #[inline(always)]
 pub(super) fn key(next: u64, sub_core: usize) -> u64 {
-    next.min(u64::MAX >> SUB_CORE) << SUB_CORE | sub_core as u64
+    next.min(NEVER) << SUB_CORE | sub_core as u64
 }
 
-/// The sub-core that is the furthest behind; of those in one cycle the first.
+/// A cycle that never comes, in a key.
+const NEVER: u64 = u64::MAX >> SUB_CORE;
+
+/// The two keys that come first.
 #[inline(always)]
-pub(super) fn first(keys: &[u64]) -> Turn {
-    let (one, two) = match *keys {
+fn first_two(keys: &[u64]) -> (u64, u64) {
+    match *keys {
         // As most SMs have them: few comparisons, no loop.
         [a, b, c, d] => {
             let (low, high) = (a.min(b), a.max(b));
@@ -42,10 +45,16 @@ pub(super) fn first(keys: &[u64]) -> Turn {
             (low.min(lower), low.max(lower).min(high).min(higher))
         }
         _ => keys.iter().fold((u64::MAX, u64::MAX), |(one, two), &key| (one.min(key), two.min(one.max(key)))),
-    };
+    }
+}
+
+/// The sub-core that is the furthest behind; of those in one cycle the first.
+#[inline(always)]
+pub(super) fn first(keys: &[u64]) -> Turn {
+    let (one, two) = first_two(keys);
     // What is in no cycle stays so.
     let cycle = |key: u64| match key >> SUB_CORE {
-        n if n == u64::MAX >> SUB_CORE => u64::MAX,
+        NEVER => u64::MAX,
         n => n,
     };
     let (number, next) = (one & ((1 << SUB_CORE) - 1), cycle(two));
@@ -121,7 +130,9 @@ impl Sm {
 
     #[inline(always)]
     fn turns_here<W: Watch>(&mut self, work: &mut Work<'_>, before: u64, watch: &mut W) -> Halt {
-        let (horizon, lookahead) = (self.horizon, self.lookahead);
+        // In keys there is nothing behind the last cycle.
+        let (before, lookahead) = (before.min(NEVER), self.lookahead.min(NEVER));
+        let horizon = self.horizon;
         let (contexts, ctas) = (work.contexts.as_slice(), work.ctas.as_mut_slice());
         let warps = self.warps.as_mut_slice();
         let (fetch, constants) = (&mut self.fetch, &mut self.constants);
@@ -144,14 +155,16 @@ impl Sm {
         let only = contexts.first().filter(|_| contexts.len() == 1);
         let (mut issued, mut seen) = (0, 0);
         let halt = 'turns: loop {
-            let turn = first(&self.keys);
-            let s = turn.sub_core;
-            if turn.from >= before {
+            let (one, two) = first_two(&self.keys);
+            let (s, from) = ((one & ((1 << SUB_CORE) - 1)) as usize, one >> SUB_CORE);
+            if from >= before {
                 break Halt::Over;
             }
+            // The last cycle in which the sub-core comes before all others.
+            let until = (two - 1 - s as u64) >> SUB_CORE;
             // What sub-cores do to each other takes a while: until then this one can run by itself.
-            let mut alone = turn.next.saturating_add(lookahead).min(before);
-            if turn.from < horizon {
+            let mut alone = ((two >> SUB_CORE) + lookahead).min(before);
+            if from < horizon {
                 alone = alone.min(horizon);
             } else if !(shared.out.is_empty()
                 && shared.retry.is_empty()
@@ -193,7 +206,7 @@ impl Sm {
                     let mut to = warp.pc + 1;
                     let mut is_timed = true;
                     let mut is_done = false;
-                    let is_turn = now <= turn.until;
+                    let is_turn = now <= until;
                     if warp.ahead == 0 {
                         let cta = &mut ctas[usize::from(warp.cta)];
                         let executed =

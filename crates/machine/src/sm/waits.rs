@@ -12,7 +12,7 @@ use isa::image::Image;
 use isa::{Inst, Op, Pred};
 
 /// The place is checked for the memory operations that read it, not for its value.
-pub const FOR_READERS: u16 = 1 << 15;
+pub(super) const FOR_READERS: u16 = 1 << 15;
 
 /// Most cycles between two issues that the code can ask for.
 const LONGEST: u16 = u8::MAX as u16;

@@ -101,20 +101,12 @@ pub struct WarpSlot {
     known_until: u64,
     /// Loads from shared memory among what has been executed already.
     pub loaded: Loaded,
-    /// The scoreboard: predicates, uniform registers, registers.
-    pub places: Box<[Place]>,
+    /// The scoreboard: when each of predicates, uniform registers and registers can be used. Then once more all of them:
+    /// when the memory operations that read them have done so, and they may be written.
+    pub places: Box<[Ready]>,
 }
 
 const _: () = assert!(std::mem::offset_of!(WarpSlot, ahead) < 64 && size_of::<WarpSlot>() == 128);
-
-/// A place of the scoreboard.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Place {
-    /// When it can be used.
-    pub ready: Ready,
-    /// When the memory operations that read it have done so, and it may be written.
-    pub read: Ready,
-}
 
 /// Loads from shared memory that have been executed and did not issue yet, the next one in the lowest bit: whether it goes
 /// through the banks once for each of its words, or half as often, as where all lanes load the same. Those with conflicts
@@ -195,7 +187,7 @@ impl WarpSlot {
     pub fn write(&mut self, places: &[u16], ready: Ready) {
         self.note(ready.cycle());
         for &p in places {
-            self.places[p as usize].ready = ready;
+            self.places[p as usize] = ready;
         }
     }
 
@@ -208,20 +200,25 @@ impl WarpSlot {
         }
     }
 
-    /// What an operation reads must not change before this.
+    /// What an operation reads must not change before this: of that, places that anybody looks up.
     #[inline(always)]
-    pub fn read(&mut self, places: &[u16], read: Ready) {
+    pub fn read(&mut self, holds: &[u16], read: Ready) {
         self.note(read.cycle());
-        for &p in places {
-            self.places[p as usize].read = read;
+        for &p in holds {
+            self.places[p as usize] = read;
         }
+    }
+
+    /// When all is there that is known to come.
+    pub fn known_until(&self) -> u64 {
+        self.known_until
     }
 
     /// What these places wait for comes in a cycle that is known now: one load less is under way.
     #[inline(always)]
     pub fn complete(&mut self, places: std::ops::Range<u16>, ready: Ready) {
         for place in places {
-            self.places[place as usize].ready = ready;
+            self.places[place as usize] = ready;
         }
         self.note(ready.cycle());
         self.loads -= 1;
@@ -236,7 +233,7 @@ impl WarpSlot {
         for (k, &p) in places.iter().enumerate() {
             let at = start + u64::from(timing.latency_of(k));
             self.note(at);
-            self.places[p as usize].ready = Ready::at(at, timing.producer);
+            self.places[p as usize] = Ready::at(at, timing.producer);
         }
     }
 
@@ -261,7 +258,7 @@ impl WarpSlot {
 
     /// Makes the slot that of a new warp, of the launch of this number.
     pub fn start(&mut self, cta: u16, index: u16, context: u16, launch: &Context<'_>, at: u64) {
-        let places = launch.code.scoreboard;
+        let places = 2 * launch.code.scoreboard;
         self.state = State::Timed;
         (self.cta, self.index, self.context) = (cta, index, context);
         (self.rows, self.group) = (launch.rows, launch.group);
@@ -273,10 +270,10 @@ impl WarpSlot {
         self.is_remapped = false;
         // What the warp before left is over mostly, and then as good as nothing.
         if self.places.len() != places {
-            self.places = vec![Place::default(); places].into();
+            self.places = vec![Ready::default(); places].into();
             (self.open_until, self.known_until) = (0, 0);
         } else if self.open_until > at {
-            self.places.fill(Place::default());
+            self.places.fill(Ready::default());
             (self.open_until, self.known_until) = (0, 0);
         }
     }

@@ -10,7 +10,7 @@ mod tests;
 
 pub use spec::Spec;
 
-use super::tags::Tags;
+use super::tags::{Near, Tags};
 use crate::counters::Counters;
 use crate::ports::{Request, RequestKind, Response};
 use crate::server::Line;
@@ -31,7 +31,7 @@ pub enum Fetched {
 /// What a sub-core has of its own.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Front {
-    l0: Tags,
+    l0: Near,
     /// The line that the stream from the SM's cache has next, and when.
     next: u64,
     ready: Cycle,
@@ -66,7 +66,7 @@ pub struct Fetch {
 impl Fetch {
     pub fn new(spec: &Spec, sm: SmId, sub_cores: u32) -> Fetch {
         let front = Front {
-            l0: Tags::new(spec.l0_bytes / LINE as u32, spec.l0_ways),
+            l0: Near::new(spec.l0_bytes / LINE as u32, spec.l0_ways),
             next: u64::MAX,
             ready: Cycle(0),
             asked: 0,

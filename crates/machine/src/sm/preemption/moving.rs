@@ -202,8 +202,7 @@ impl Sm {
             if warp.state == State::Draining || warp.loads > 0 || warp.stores > 0 {
                 return;
             }
-            let places = warp.places.iter().map(|p| p.ready.cycle().max(p.read.cycle())).max();
-            drained = drained.max(places.unwrap_or(0)).max(warp.stores_left);
+            drained = drained.max(warp.known_until()).max(warp.stores_left);
         }
         // Whoever waits for nothing any more does not go on waiting elsewhere.
         work.ctas[slot].resident.settle_barriers();

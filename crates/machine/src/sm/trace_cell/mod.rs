@@ -15,7 +15,6 @@ pub use registers::{Drain, Event, RegisterError, Registers, Settings};
 pub use spec::Spec;
 
 use super::code::{Class, Kind, Timing};
-use super::waits::FOR_READERS;
 use super::warp::WarpSlot;
 use super::watch::{Waited, reasons};
 use crate::stall::Stall;
@@ -598,8 +597,7 @@ impl TraceCell {
 fn missing(warp: &WarpSlot, checks: &[u16]) -> [u64; 2] {
     let mut until = [0; 2];
     for &p in checks {
-        let place = &warp.places[(p & !FOR_READERS) as usize];
-        let ready = if p & FOR_READERS == 0 { place.ready } else { place.read };
+        let ready = warp.places[usize::from(p)];
         if let Some(until) = ready.producer().checked_sub(1).and_then(|k| until.get_mut(k)) {
             *until = (*until).max(ready.cycle());
         }

@@ -4,7 +4,6 @@ use super::causes::Causes;
 use super::timeline::{Buckets, SUB_CORES};
 use super::{Accessed, Checks, Counts, Waited, reasons};
 use crate::sm::code::{CLASSES, Class, Producer};
-use crate::sm::waits::FOR_READERS;
 use crate::sm::warp::{NO_LINE, WarpSlot};
 use crate::stall::Stall;
 use serde::{Deserialize, Serialize};
@@ -315,9 +314,8 @@ impl Recorder {
         let producer = if reason == Stall::LongScoreboard { Producer::Long } else { Producer::Short };
         let mut best = (0, NONE);
         for &p in checks {
-            let (n, readers) = ((p & !FOR_READERS) as usize, p & FOR_READERS != 0);
-            let place = &warp.places[n];
-            let ready = if readers { place.read } else { place.ready };
+            let (ready, half) = (warp.places[usize::from(p)], warp.places.len() / 2);
+            let (n, readers) = (usize::from(p) % half, usize::from(p) >= half);
             if ready.producer() == producer as usize && ready.cycle() > best.0 {
                 best = (ready.cycle(), self.makers[slot as usize * self.places + n][usize::from(readers)]);
             }
