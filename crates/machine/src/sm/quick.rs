@@ -75,8 +75,9 @@ pub(super) struct Issuing<'a, 'l> {
 }
 
 impl Shared<'_> {
-    /// Issues the next instruction of a warp, which was chosen.
-    #[inline(always)]
+    /// Issues the next instruction of a warp, which was chosen. By itself, so that the turns of instructions that have
+    /// executed keep their registers of the host.
+    #[inline(never)]
     pub fn issue<W: Watch>(
         &mut self,
         i: &Issuing<'_, '_>,
