@@ -10,7 +10,7 @@ use crate::units::Cycle;
 use isa::Op;
 use serde::{Deserialize, Serialize};
 use simt::Memory;
-use trace::profile::{Cause, Detail, Link, Span, Timeline, Work};
+use trace::profile::{Cause, Detail, Link, Span, Timeline};
 
 /// The SM whose warps are watched one by one, unless others are asked for.
 const CLOSELY: [u32; 1] = [0];
@@ -21,37 +21,31 @@ const SPANS_OF_ALL: usize = 400_000;
 /// Who watches an SM during a launch, if anybody does.
 pub fn watcher(
     sm: &Sm,
-    (context, instructions): (&Context<'_>, usize),
+    context: &Context<'_>,
     start: Cycle,
     settings: Option<&Settings>,
     options: &RunOptions<'_>,
 ) -> Option<Box<Watcher>> {
-    let (slots, sub_cores) = sm.size();
+    let (_, sub_cores) = sm.size();
     let cell = settings.and_then(|s| {
         let code = context.image.code.iter().enumerate();
         let calls: Vec<u32> =
             code.filter(|(_, i)| matches!(i.op, Op::Call | Op::Callx)).map(|(n, _)| n as u32).collect();
-        TraceCell::new(sm.id.0, sm.trace_spec(), s, (slots, sub_cores), start.0, &calls)
+        TraceCell::new(sm.id.0, sm.trace_spec(), s, sub_cores, start.0, &calls)
     });
-    let recorder = recorder(sm, (context.code.scoreboard, instructions), start, options);
+    let recorder = recorder(sm, start, options);
     (cell.is_some() || recorder.is_some()).then(|| Box::new(Watcher { cell, recorder }))
 }
 
-/// Who keeps what a profile shows, of warps with so many places on the scoreboard and of so many instructions.
-pub fn recorder(
-    sm: &Sm,
-    (places, instructions): (usize, usize),
-    start: Cycle,
-    options: &RunOptions<'_>,
-) -> Option<Recorder> {
-    let slots = sm.size().0;
+/// Who keeps what a profile shows.
+pub fn recorder(sm: &Sm, start: Cycle, options: &RunOptions<'_>) -> Option<Recorder> {
     options.detail.then(|| {
         let closely = options.closely.unwrap_or(&CLOSELY);
         let spans = match closely.contains(&sm.id.0.into()) {
             true => SPANS.min(SPANS_OF_ALL / closely.len()),
             false => 0,
         };
-        Recorder::new(sm.id.0, start.0, slots, places, instructions, spans)
+        Recorder::new(sm.id.0, start.0, spans)
     })
 }
 
@@ -112,19 +106,17 @@ pub fn details(watchers: Vec<Watcher>, launches: &[(&Context<'_>, &[StallCycles]
 
 /// What all SMs saw of so many instructions.
 fn gather(watchers: Vec<Watcher>, instructions: usize) -> Detail {
-    let mut detail = Detail { work: vec![Work::default(); instructions], ..Detail::default() };
-    let (mut buckets, mut causes) = (Vec::new(), watch::Causes::new(instructions));
-    for recorder in watchers.into_iter().filter_map(|w| w.recorder) {
-        for (sum, w) in detail.work.iter_mut().zip(&recorder.work) {
-            sum.add(w);
-        }
-        causes.merge(&recorder.causes);
+    let mut detail = Detail::default();
+    let (mut buckets, mut seen) = (Vec::new(), watch::Seen::with_room(instructions));
+    for mut recorder in watchers.into_iter().filter_map(|w| w.recorder) {
+        seen.take_in(&mut recorder.seen);
         buckets.push(recorder.buckets);
         detail.spans.extend(recorder.spans);
     }
     detail.spans.sort();
-    detail.timeline = watch::put_together(buckets);
-    detail.causes = causes.list();
+    detail.timeline = watch::put_together(buckets, &seen.states);
+    detail.work = seen.work().collect();
+    detail.causes = seen.causes.list();
     detail
 }
 

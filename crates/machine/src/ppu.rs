@@ -19,7 +19,7 @@ use crate::sm::code::Code;
 use crate::sm::policy::{Choice, Program};
 use crate::sm::trace_cell::{RegisterError, Registers};
 use crate::sm::watch::Watcher;
-use crate::sm::{Begin, Context, Failure, Footprint, Sm, Work};
+use crate::sm::{Begin, Context, Failure, Footprint, Sm, Tables, Work};
 use crate::stall::{STALLS, StallCycles};
 use crate::tasks::{Tasks, preferred_split, task_of};
 use crate::units::{Cycle, SmId};
@@ -303,9 +303,7 @@ impl Ppu {
                     sm.watch_progress(options.progress, start);
                     sm.set_program(&program);
                     sm.begin_launch(&begin);
-                    let instructions = begin.instructions;
-                    let watching = (&contexts[0], instructions);
-                    sm.watch(observe::watcher(&sm, watching, start, settings.as_ref(), options));
+                    sm.watch(observe::watcher(&sm, &contexts[0], start, settings.as_ref(), options));
                     parts.push(Part {
                         sm,
                         work: Work::with_files(contexts.clone(), left.next().unwrap_or_default()),
@@ -428,6 +426,8 @@ struct Run<'l, 'p> {
     device: &'l Memory,
     options: &'p RunOptions<'p>,
     parts: Vec<Part<'l>>,
+    /// What SMs count in while they run, for each host thread.
+    tables: Vec<Tables>,
     /// SMs that have something to do or to send.
     is_active: Vec<bool>,
     outboxes: Vec<Vec<Request>>,
@@ -470,6 +470,7 @@ impl<'l, 'p> Run<'l, 'p> {
             device,
             options,
             parts,
+            tables: Vec::new(),
             is_active,
             outboxes,
             inboxes,
@@ -484,8 +485,24 @@ impl<'l, 'p> Run<'l, 'p> {
         }
     }
 
-    /// Runs from exchange point to exchange point; the cycle at which the launch has ended.
-    fn finish(&mut self, workers: &Workers, mut reached: Reached) -> Result<Cycle, Stopped> {
+    /// Runs to the end; the cycle at which the launch has ended.
+    fn finish(&mut self, workers: &Workers, reached: Reached) -> Result<Cycle, Stopped> {
+        let tables = || self.parts.first().map_or_else(Tables::default, |part| part.sm.tables());
+        self.tables = (0..workers.threads()).map(|_| tables()).collect();
+        let end = self.run(workers, reached);
+        self.gather_tables();
+        end
+    }
+
+    /// What was counted in the tables of host threads is the first SM's: only sums are wanted of all.
+    fn gather_tables(&mut self) {
+        if let Some(first) = self.parts.first_mut() {
+            self.tables.iter_mut().for_each(|tables| first.sm.take_in(tables));
+        }
+    }
+
+    /// Runs from exchange point to exchange point.
+    fn run(&mut self, workers: &Workers, mut reached: Reached) -> Result<Cycle, Stopped> {
         let quantum = u64::from(self.config.quantum.max(1));
         if self.options.resume.is_some() {
             self.count_again(&reached);
@@ -540,12 +557,14 @@ impl<'l, 'p> Run<'l, 'p> {
         let may_run_on = self.tasks.is_none() && self.services.is_none() && self.front.next_event().is_none();
         let ahead = if may_run_on { until + AHEAD } else { until };
         let footprints: Vec<Footprint> = due.iter().map(|part| part.sm.footprint()).collect();
-        workers.each(&mut due, |n, part| {
+        workers.each_with(&mut self.tables, &mut due, |tables, n, part| {
             if let Some(next) = footprints.get(n + 1) {
                 next.expect();
             }
             part.sm.deliver(&mut part.answers);
+            part.sm.swap(tables);
             part.sm.run(&mut part.work, until, ahead);
+            part.sm.swap(tables);
             part.sm.send(until, &mut part.requests);
         });
     }

@@ -6,10 +6,12 @@ pub use trace::stall::{STALLS, Stall, StallCycles};
 /// Room of an instruction in a [`StallTable`]: two cache lines, the reasons that are charged most in the first.
 const ROOM: usize = 32;
 
-/// Warp-cycles by reason for every instruction of a program. Small, because an SM that takes its turn on the host comes
-/// back to a cold cache: counts are 32 bits and overflow into a list that is hardly ever used.
+/// Warp-cycles by reason for every instruction of a program. Small, because every issue adds to one or two of its rows: counts
+/// are 32 bits and overflow into a list that is hardly ever used.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct StallTable {
+    /// Instructions that there is room for, as soon as one has a count: most SMs have no use for their own table.
+    instructions: usize,
     #[serde(with = "sparse")]
     counts: Vec<[u32; ROOM]>,
     /// Instruction, reason and warp-cycles that did not fit.
@@ -55,17 +57,23 @@ impl Row<'_> {
     #[inline(always)]
     pub fn charge(&mut self, reason: Stall, cycles: u64) {
         // `NotSelected` comes first, the others follow in their order.
-        let n = if reason == Stall::NotSelected { 0 } else { reason as usize + 1 };
+        self.add(if reason == Stall::NotSelected { 0 } else { reason as usize + 1 }, cycles);
+    }
+
+    /// Adds to the count of the reason in place `n`.
+    #[inline(always)]
+    fn add(&mut self, n: usize, cycles: u64) {
         let sum = u64::from(self.counts[n % ROOM]) + cycles;
         self.counts[n % ROOM] = sum as u32;
         if sum > u64::from(u32::MAX) {
-            self.carry(reason, sum);
+            self.carry(n, sum);
         }
     }
 
     #[cold]
-    fn carry(&mut self, reason: Stall, sum: u64) {
-        self.more.push((self.instruction as u32, reason as u8, sum & !u64::from(u32::MAX)));
+    fn carry(&mut self, n: usize, sum: u64) {
+        let reason = if n == 0 { Stall::NotSelected as u8 } else { n as u8 - 1 };
+        self.more.push((self.instruction as u32, reason, sum & !u64::from(u32::MAX)));
     }
 
     /// Charges cycles for want of a pipe, those in which the dispatcher was held, those in which others were chosen.
@@ -84,28 +92,44 @@ impl Row<'_> {
 impl StallTable {
     /// A table for so many instructions, all counts zero.
     pub fn reset(&mut self, instructions: usize) {
-        // A new one: pages that are never touched cost nothing.
-        self.counts = vec![[0; ROOM]; instructions];
-        self.more.clear();
+        *self = StallTable { instructions, ..StallTable::default() };
+    }
+
+    #[cold]
+    fn make_room(&mut self) {
+        self.counts = vec![[0; ROOM]; self.instructions];
     }
 
     /// Instructions that there is room for.
     pub fn len(&self) -> usize {
-        self.counts.len()
+        self.instructions
     }
 
     pub fn is_empty(&self) -> bool {
-        self.counts.is_empty()
+        self.instructions == 0
     }
 
     #[inline(always)]
     pub fn row(&mut self, instruction: usize) -> Row<'_> {
+        if self.counts.is_empty() {
+            self.make_room();
+        }
         Row { instruction, counts: &mut self.counts[instruction], more: &mut self.more }
     }
 
     #[inline(always)]
     pub fn charge(&mut self, instruction: usize, reason: Stall, cycles: u64) {
         self.row(instruction).charge(reason, cycles);
+    }
+
+    /// Takes in another of as many instructions, which is empty then.
+    pub fn take_in(&mut self, other: &mut StallTable) {
+        for (n, counts) in other.counts.iter_mut().enumerate() {
+            for (k, count) in std::mem::take(counts).into_iter().enumerate().filter(|(_, n)| *n > 0) {
+                self.row(n).add(k, count.into());
+            }
+        }
+        self.more.append(&mut other.more);
     }
 
     /// Adds everything to a list, a row an instruction; the sum.
@@ -145,5 +169,12 @@ mod tests {
         assert_eq!(rows[1][Stall::NotSelected as usize], 3 * (3 << 30));
         assert_eq!(rows[1][Stall::Wait as usize], 3);
         assert_eq!(rows[0], [0; STALLS]);
+        // Nor where tables are put together.
+        let mut other = table.clone();
+        table.take_in(&mut other);
+        rows.iter_mut().for_each(|row| *row = [0; STALLS]);
+        assert_eq!(table.add_to(&mut rows), 6 * (3 << 30) + 6);
+        assert_eq!(rows[1][Stall::NotSelected as usize], 6 * (3 << 30));
+        assert_eq!(other.add_to(&mut rows), 0);
     }
 }

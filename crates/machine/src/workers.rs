@@ -4,8 +4,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// A job: what to do with part number n.
-type Job<'a> = &'a (dyn Fn(usize) + Sync);
+/// A job: what a thread is to do with part number n.
+type Job<'a> = &'a (dyn Fn(usize, usize) + Sync);
 
 /// Parts that nobody has taken yet of those that one thread begins with: the first and the end, in one word. Each on
 /// lines of the host's caches of its own.
@@ -124,31 +124,44 @@ impl Workers {
         for n in 0..self.threads {
             let share = &self.shares[(thread + n) % self.threads];
             while let Some(part) = share.take(n == 0) {
-                job(part);
+                job(thread, part);
             }
         }
     }
 
     /// Does `work` for every part; returns when all are done. `work` of one part must not depend on that of another.
     pub fn each<T: Send>(&self, parts: &mut [T], work: impl Fn(usize, &mut T) + Sync) {
+        self.each_with(&mut vec![(); self.threads], parts, |(), n, part| work(n, part));
+    }
+
+    /// The same with something of each thread's own, of which there must be enough.
+    pub fn each_with<S: Send, T: Send>(
+        &self,
+        own: &mut [S],
+        parts: &mut [T],
+        work: impl Fn(&mut S, usize, &mut T) + Sync,
+    ) {
+        assert!(own.len() >= self.threads, "something for each thread");
         if self.threads == 1 || parts.len() < 2 {
             for (n, part) in parts.iter_mut().enumerate() {
-                work(n, part);
+                work(&mut own[0], n, part);
             }
             return;
         }
         struct Start<T>(*mut T);
-        // SAFETY: each index is taken once, so no two threads touch one element.
+        // SAFETY: each index is taken by one thread, so no two threads touch one element.
         unsafe impl<T: Send> Sync for Start<T> {}
         impl<T> Start<T> {
             fn at(&self, n: usize) -> *mut T {
                 self.0.wrapping_add(n)
             }
         }
-        let start = Start(parts.as_mut_ptr());
-        let job = |n: usize| {
-            // SAFETY: `n` is below the number of parts and taken once.
-            work(n, unsafe { &mut *start.at(n) });
+        let (start, of_thread) = (Start(parts.as_mut_ptr()), Start(own.as_mut_ptr()));
+        let job = |thread: usize, n: usize| {
+            // SAFETY: `n` is below the number of parts and taken once, `thread` below the number of threads, each of which
+            // has its own.
+            let (own, part) = unsafe { (&mut *of_thread.at(thread), &mut *start.at(n)) };
+            work(own, n, part);
         };
         let job: Job<'_> = &job;
         // SAFETY: the job is called only until all helpers are done with this round, which is awaited below.
@@ -179,6 +192,18 @@ mod tests {
                 }
             });
             assert!(parts.iter().enumerate().all(|(n, &p)| p == 50 * (n as u32 % 7)), "{threads}");
+        }
+    }
+
+    #[test]
+    fn threads_have_their_own() {
+        for threads in [1, 2, 4] {
+            let mut own = vec![Vec::new(); threads];
+            let mut parts = vec![(); 1000];
+            Workers::with(threads, |w| w.each_with(&mut own, &mut parts, |seen, n, ()| seen.push(n)));
+            let mut all = own.concat();
+            all.sort_unstable();
+            assert!(all.into_iter().eq(0..1000), "{threads}");
         }
     }
 }

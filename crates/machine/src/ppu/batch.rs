@@ -15,9 +15,6 @@ use crate::workers::Workers;
 use simt::Memory;
 use std::sync::Arc;
 
-/// Places of the largest scoreboard: registers, uniform ones, predicates as operands and as guards.
-const MOST_PLACES: usize = 256 + 64 + 16;
-
 /// Bytes of code that may be made while launches run.
 fn code_room(options: &RunOptions<'_>, config: &crate::Config) -> u32 {
     options.optimize.map_or(0, |_| config.optimizer.code_bytes)
@@ -91,14 +88,12 @@ impl Ppu {
                     self.memory.host_write(place, image.code.len() as u64 * INSTRUCTION_BYTES);
                 }
                 let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.sms.len());
-                let places = if services.is_some() { MOST_PLACES } else { tasks.most_places() };
-                let size = (places, begin.instructions * begin.launches.max(1));
                 for mut sm in self.sms.drain(..) {
                     sm.record_choices(false);
                     sm.watch_progress(None, start);
                     sm.set_program(&program);
                     sm.begin_launch(&begin);
-                    let recorder = observe::recorder(&sm, size, start, options);
+                    let recorder = observe::recorder(&sm, start, options);
                     sm.watch(recorder.map(|r| Box::new(Watcher { cell: None, recorder: Some(r) })));
                     let work = Work::new(tasks.contexts.clone());
                     parts.push(Part { sm, work, requests: Vec::new(), answers: Vec::new() });

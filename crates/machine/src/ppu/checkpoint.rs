@@ -340,6 +340,7 @@ impl Run<'_, '_> {
             return Ok(());
         }
         *self.checkpointed = reached.until;
+        self.gather_tables();
         let ctas_done = self.options.ctas_done.map_or(0, |done| done.load(Ordering::Relaxed));
         let state = State {
             kept: &self.kept,

@@ -136,6 +136,32 @@ pub enum Producer {
     Fma = 3,
 }
 
+/// Whom a result is waited for as, and the instruction that makes it: its place in the code above two bits of the producer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Maker(pub u32);
+
+impl Maker {
+    /// Bits that it takes; programs have room for a million instructions in them.
+    pub const BITS: u32 = 22;
+    /// The place of an instruction behind those.
+    const NOWHERE: u32 = (1 << (Maker::BITS - 2)) - 1;
+
+    fn new(producer: Producer, pc: usize) -> Maker {
+        Maker((pc.min(Maker::NOWHERE as usize) as u32) << 2 | producer as u32)
+    }
+
+    /// The same waited for as something else.
+    #[inline(always)]
+    pub fn with(self, producer: Producer) -> Maker {
+        Maker(self.0 & !3 | producer as u32)
+    }
+
+    /// The instruction's place.
+    pub fn pc(self) -> Option<u32> {
+        Some(self.0 >> 2).filter(|&pc| pc != Maker::NOWHERE)
+    }
+}
+
 /// Places of an SM for how lanes lie in shared memory: instructions take them in turn.
 const LAYOUTS: u8 = NO_LAYOUT;
 /// An instruction that has none.
@@ -159,6 +185,8 @@ pub struct Timing {
     pub class: Class,
     pub kind: Kind,
     pub producer: Producer,
+    /// The same with which instruction it is.
+    pub maker: Maker,
     /// Cycles from the issue of the instruction before.
     pub wait: u8,
     /// Its operands are there when the instruction before it issues, as far as the code tells.
@@ -478,6 +506,7 @@ impl Code {
         let (mut from, mut checks) = (0, Vec::new());
         let readers = |p: u16| p + scoreboard as u16;
         for (n, t) in timings.iter_mut().enumerate() {
+            t.maker = Maker::new(t.producer, n);
             // At least one cycle always passes between two issues of a warp that issues one at a time.
             (t.wait, t.is_paired) = (waits.cycles[n].max(1), waits.cycles[n] == 0);
             (t.run, t.is_late) = (waits.runs[n], waits.is_late[n]);
@@ -655,6 +684,7 @@ impl Places {
             class,
             kind,
             producer,
+            maker: Maker::default(),
             wait: 1,
             is_paired: false,
             is_simple: false,

@@ -18,7 +18,7 @@ use super::spec::Spec;
 use super::sub_core::SubCore;
 use super::trace_cell::TraceCell;
 use super::turns;
-use super::warp::{Owner, Ready, State, WarpSlot};
+use super::warp::{Owner, State, WarpSlot};
 use super::watch::Watcher;
 use super::work::{Begin, Spawned, Work};
 use crate::Config;
@@ -572,7 +572,7 @@ impl Sm {
         let Some(cell) = self.watcher.as_mut().and_then(|w| w.cell.as_mut()) else { return };
         let used = self.warps.iter().filter(|w| w.state != State::Empty);
         // Warps that start have nothing before the cycle at which they come.
-        cell.flush(used.map(|w| w.since).min().unwrap_or(u64::MAX).min(now));
+        cell.flush(cell.known_until(now, used.map(|w| w.since)));
         self.flush_at = cell.next_flush(now);
     }
 
@@ -688,7 +688,7 @@ impl Sm {
             return;
         }
         let places = owner.first..owner.first + u16::from(owner.places);
-        warp.complete(places, Ready::at(at, owner.producer));
+        warp.complete(places, at, owner.producer);
         match warp.state {
             State::Pending(Stall::LongScoreboard | Stall::ShortScoreboard) => self.plan(work, n, now),
             State::Draining if warp.loads == 0 => self.leave(work, n, at.max(now)),

@@ -27,6 +27,9 @@ impl Sm {
         let context = &work.contexts[cta.context];
         let timing = *context.code.timing_of(pc);
         let sub = &mut self.subs[s];
+        if let Some(watcher) = &mut self.watcher {
+            watcher.settle(n as u16, warp, &timing, now);
+        }
         if now > warp.since {
             let mut row = self.stalls.row(warp.row() as usize);
             let mut why = sub.why(warp, timing.class, now);
@@ -96,8 +99,7 @@ impl Sm {
             policies.issued(sub, warp.bit, pc, (timing.class, start), now);
         }
         if let Some(watcher) = &mut self.watcher {
-            let places = if timing.is_static { &[][..] } else { context.code.places(&timing).0 };
-            watcher.issue(n as u16, (warp.row(), threads), s as u32, &timing, places, now);
+            watcher.issue(n as u16, (warp.row(), threads), s as u32, &timing, now);
         }
         if timing.bank_reads != 0 {
             sub.read_banks(now, timing.bank_reads);
@@ -115,7 +117,7 @@ impl Sm {
             }
             Kind::Special => {
                 let waits = self.load_store.read_special(Cycle(now));
-                warp.write(writes, Ready::at(start + waits + u64::from(timing.latency), timing.producer));
+                warp.write(writes, Ready::at(start + waits + u64::from(timing.latency), timing.maker));
             }
             Kind::Branch => {
                 let l = &self.spec.latency;
@@ -147,16 +149,16 @@ impl Sm {
                     counters_of(&mut self.counters, &mut self.launches, warp),
                 );
                 let ready = match fetched {
-                    Fetched::At(at) => Ready::at(at.0, timing.producer),
+                    Fetched::At(at) => Ready::at(at.0, timing.maker),
                     Fetched::Pending => {
                         warp.loads += 1;
-                        Ready::pending(timing.producer)
+                        Ready::pending(timing.maker)
                     }
                 };
                 warp.write(writes, ready);
             }
             Kind::Barrier => {
-                warp.write(writes, Ready::at(now + u64::from(timing.latency), timing.producer));
+                warp.write(writes, Ready::at(now + u64::from(timing.latency), timing.maker));
                 return self.arrive(work, n, now);
             }
             Kind::Membar => {
@@ -224,10 +226,9 @@ impl Sm {
             None => way.send(&mut self.subs[s], warp, n, context, timing, counters, now),
         }
         if let Some(watcher) = &mut self.watcher {
-            let (_, reads) = context.code.places(timing);
             let bytes = if passes.is_some() { 0 } else { Accessed::bytes_of(&self.access) };
             let told = Accessed { slot: n as u16, pc: warp.row(), bytes, is_store: !returns(timing), now };
-            watcher.accessed(&told, reads, before, counters);
+            watcher.accessed(&told, before, counters);
         }
         if let Some(policies) = &mut self.policies
             && counters.bank_conflicts > conflicts
@@ -291,13 +292,13 @@ impl Way<'_> {
         let Issued { operands_read, left, result } =
             self.load_store.issue(Cycle(now), &operation, self.out, counters);
         // What the operation reads must not change before it is read.
-        warp.read(context.code.holds(timing), Ready::at(operands_read.0, timing.producer));
+        warp.read(context.code.holds(timing), Ready::at(operands_read.0, timing.maker));
         if returns {
             let ready = match result {
-                Outcome::At(at) => Ready::at(at.0, timing.producer),
+                Outcome::At(at) => Ready::at(at.0, timing.maker),
                 Outcome::Pending => {
                     warp.loads += 1;
-                    Ready::pending(timing.producer)
+                    Ready::pending(timing.maker)
                 }
             };
             warp.write(writes, ready);
@@ -306,7 +307,7 @@ impl Way<'_> {
             {
                 let (_, guards) = writes.split_at(timing.checked as usize);
                 let more = u64::from(timing.guard_latency - timing.predicate_latency);
-                warp.write(guards, Ready::at(at.0 + more, timing.producer));
+                warp.write(guards, Ready::at(at.0 + more, timing.maker));
             }
         } else {
             warp.stores += u32::from(result == Outcome::Pending);
@@ -332,9 +333,9 @@ impl Way<'_> {
         let kind = if is_load { load_store::Kind::Load } else { load_store::Kind::Store };
         let from = (sub.number, u32::from(timing.words));
         let (issued, ready) = self.load_store.issue_shared(Cycle(now), kind, from, passes, counters);
-        warp.read(holds, Ready::at(issued.operands_read.0, timing.producer));
+        warp.read(holds, Ready::at(issued.operands_read.0, timing.maker));
         if is_load {
-            warp.write(writes, Ready::at(ready.0, timing.producer));
+            warp.write(writes, Ready::at(ready.0, timing.maker));
         } else {
             warp.stores_left = warp.stores_left.max(issued.operands_read.0).max(issued.left.0);
         }

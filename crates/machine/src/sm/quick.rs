@@ -154,6 +154,7 @@ impl Shared<'_> {
         warp: &mut WarpSlot,
     ) {
         let (timing, now) = (i.timing, i.now);
+        supply.watch.settle(i.n, warp, timing, now);
         if now > warp.since {
             let why = sub.why(warp, timing.class, now);
             supply.stalls.row(warp.row() as usize).charge_waiting(why, timing.class.throttle());
@@ -178,8 +179,9 @@ impl Shared<'_> {
         supply.stalls.charge(row as usize, Stall::Selected, 1);
         self.issued[timing.class as usize] += 1;
         supply.watch.issue(i.n, row, sub.number, timing, now);
-        supply.watch.branch(i.n, row);
-        supply.watch.produces(i.n, i.context.code.writes(timing), row);
+        if !timing.is_memory() {
+            supply.watch.branch(i.n, row);
+        }
         sub.enter(timing.class, now)
     }
 
@@ -201,10 +203,9 @@ impl Shared<'_> {
         let mut way = Way { load_store, access: self.access, out };
         way.send_shared(sub, warp, i.context, (timing, is_load), passes, counters, now);
         if !W::IS_NOBODY {
-            let (_, reads) = i.context.code.places(timing);
             let told = Accessed { slot: i.n, pc: warp.row(), bytes: 0, is_store: !returns(timing), now };
             let counted = (counters.shared_requests - requests, counters.bank_conflicts - conflicts);
-            supply.watch.accessed_shared(&told, reads, counted);
+            supply.watch.accessed_shared(&told, counted);
         }
     }
 
@@ -243,11 +244,11 @@ impl Shared<'_> {
         if timing.bank_reads != 0 {
             sub.read_banks(now, timing.bank_reads);
         }
-        let (writes, reads) = i.context.code.places(timing);
+        let (writes, _) = i.context.code.places(timing);
         match timing.kind {
             Kind::Special => {
                 let waits = self.load_store.read_special(Cycle(now));
-                warp.write(writes, Ready::at(start + waits + u64::from(timing.latency), timing.producer));
+                warp.write(writes, Ready::at(start + waits + u64::from(timing.latency), timing.maker));
             }
             Kind::Constant => {
                 let offsets = offsets.list();
@@ -256,10 +257,10 @@ impl Shared<'_> {
                 let (at, bank) = (Cycle(now), timing.bank);
                 let counters = counters_of(supply.counters, supply.launches, warp);
                 let ready = match supply.constants.load(at, bank, offsets, owner, self.out, counters) {
-                    Fetched::At(at) => Ready::at(at.0, timing.producer),
+                    Fetched::At(at) => Ready::at(at.0, timing.maker),
                     Fetched::Pending => {
                         warp.loads += 1;
-                        Ready::pending(timing.producer)
+                        Ready::pending(timing.maker)
                     }
                 };
                 warp.write(writes, ready);
@@ -273,7 +274,7 @@ impl Shared<'_> {
                 let is_store = !returns(timing);
                 let bytes = if W::IS_NOBODY { 0 } else { Accessed::bytes_of(self.access) };
                 let told = Accessed { slot: n, pc: warp.row(), bytes, is_store, now };
-                supply.watch.accessed(&told, reads, before, counters);
+                supply.watch.accessed(&told, before, counters);
             }
         }
         if stepped == Stepped::Next { Ended::Planned } else { Ended::Moved }

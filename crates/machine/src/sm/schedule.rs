@@ -309,13 +309,14 @@ impl<W: Watch> Supply<'_, W> {
         warp.ahead -= 1;
         let class = timing.class;
         let mut row = self.stalls.row(warp.row() as usize);
+        let mut waited = None;
         if now > warp.since {
             let why = sub.why(warp, class, now);
             row.charge_waiting(why, class.throttle());
-            self.watch.waited(n, warp, sub.number, class, (why, [0; 2]), now);
+            waited = Some((why, [0; 2]));
         }
         row.charge(Stall::Selected, 1);
-        self.watch.issue(n, warp.row(), sub.number, timing, now);
+        self.watch.issue_after(n, warp, sub.number, timing, waited, now);
         sub.take(warp.bit, class);
         let start = sub.enter(class, now);
         sub.read_banks(now, timing.bank_reads);
@@ -346,7 +347,6 @@ impl<W: Watch> Supply<'_, W> {
         } else if !timing.is_static {
             let writes = code.writes(timing);
             warp.write_after(writes, timing, start);
-            self.watch.produces(n, writes, warp.rows + pc);
         }
     }
 }

@@ -1,37 +1,42 @@
 //! A warp slot of an SM: where its warp is, what it waits for, and when its registers can be used.
 
-use super::code::{Class, Producer, Timing};
+use super::code::{Class, Maker, Producer, Timing};
 use super::sub_core::Bit;
 use super::work::Context;
 use crate::stall::{Stall, StallTable};
 use serde::{Deserialize, Serialize};
 
-/// When a register can be used, and as what waiting for it counts: the cycle above two bits of the producer.
+/// When a register can be used, and whom it is waited for: the cycle above its [`Maker`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Ready(u64);
 
 /// Cycles from here on mean that the time is not known yet.
-pub const UNKNOWN: u64 = 1 << 60;
+pub const UNKNOWN: u64 = 1 << (u64::BITS - Maker::BITS - 1);
 
 impl Ready {
     #[inline(always)]
-    pub fn at(cycle: u64, producer: Producer) -> Ready {
-        Ready(cycle << 2 | producer as u64)
+    pub fn at(cycle: u64, maker: Maker) -> Ready {
+        Ready(cycle << Maker::BITS | u64::from(maker.0))
     }
 
     #[inline(always)]
-    pub fn pending(producer: Producer) -> Ready {
-        Ready::at(UNKNOWN, producer)
+    pub fn pending(maker: Maker) -> Ready {
+        Ready::at(UNKNOWN, maker)
     }
 
     #[inline(always)]
     pub fn cycle(self) -> u64 {
-        self.0 >> 2
+        self.0 >> Maker::BITS
     }
 
     #[inline(always)]
     pub fn producer(self) -> usize {
         (self.0 & 3) as usize
+    }
+
+    #[inline(always)]
+    pub fn maker(self) -> Maker {
+        Maker(self.0 as u32 & ((1 << Maker::BITS) - 1))
     }
 }
 
@@ -216,11 +221,12 @@ impl WarpSlot {
 
     /// What these places wait for comes in a cycle that is known now: one load less is under way.
     #[inline(always)]
-    pub fn complete(&mut self, places: std::ops::Range<u16>, ready: Ready) {
+    pub fn complete(&mut self, places: std::ops::Range<u16>, cycle: u64, producer: Producer) {
         for place in places {
-            self.places[place as usize] = ready;
+            let ready = &mut self.places[place as usize];
+            *ready = Ready::at(cycle, ready.maker().with(producer));
         }
-        self.note(ready.cycle());
+        self.note(cycle);
         self.loads -= 1;
         if self.loads == 0 {
             self.open_until = self.known_until;
@@ -233,7 +239,7 @@ impl WarpSlot {
         for (k, &p) in places.iter().enumerate() {
             let at = start + u64::from(timing.latency_of(k));
             self.note(at);
-            self.places[p as usize] = Ready::at(at, timing.producer);
+            self.places[p as usize] = Ready::at(at, timing.maker);
         }
     }
 

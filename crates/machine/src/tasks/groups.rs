@@ -2,7 +2,6 @@
 
 use super::SEPARATE;
 use super::serve::Tasks;
-use crate::sm::Context;
 
 impl<'l> Tasks<'l, '_> {
     /// Launches that are counted by themselves.
@@ -35,15 +34,5 @@ impl<'l> Tasks<'l, '_> {
             }
         }
         sum
-    }
-
-    /// Places of the largest scoreboard that a kernel of the programs can have.
-    pub fn most_places(&self) -> usize {
-        let of = |c: &Context<'l>| {
-            let most = c.image.functions.iter().map(|f| f.registers).max().unwrap_or(0);
-            let own = c.launch.kernel().function().registers;
-            c.code.scoreboard + most.saturating_sub(own) as usize
-        };
-        self.contexts.iter().map(of).max().unwrap_or(0)
     }
 }

@@ -6,8 +6,8 @@
 
 mod fifo;
 pub mod registers;
+mod runs;
 mod spec;
-mod table;
 #[cfg(test)]
 mod tests;
 
@@ -19,9 +19,9 @@ use super::warp::WarpSlot;
 use super::watch::{Waited, reasons};
 use crate::stall::Stall;
 use fifo::Fifo;
+use runs::{Cell, ROWS, Row, Runs, SLOTS};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use table::{Cell, ROWS, Row, SLOTS, Table};
 use trace::record::{Form, INSTRUCTION_BYTES, Record};
 
 /// Bytes that the load-store units store at once.
@@ -78,12 +78,15 @@ pub struct TraceCell {
     /// The cycle that sampling counts from, and the cycles between which it is on.
     base: u64,
     window: (u64, u64),
+    /// Bits of a cycle that change from one moment to the next, where the period is a power of two; all of them where it is not,
+    /// and where events matter.
+    mask: u64,
     /// Intervals of each slot up to later than this matter: up to its next moment, all where events do.
     #[serde(with = "simt::arrays")]
     due: [u64; SLOTS],
     #[serde(with = "simt::arrays")]
     slots: [Slot; SLOTS],
-    table: Table,
+    runs: Runs,
     /// Records of a moment.
     #[serde(skip, default = "no_records")]
     sent: Box<[[u8; 8]; SLOTS]>,
@@ -122,7 +125,7 @@ impl TraceCell {
         sm: u16,
         spec: &Spec,
         settings: &Settings,
-        (slots, schedulers): (usize, usize),
+        schedulers: usize,
         start: u64,
         calls: &[u32],
     ) -> Option<TraceCell> {
@@ -143,9 +146,13 @@ impl TraceCell {
             period: settings.period,
             base,
             window: (zero.saturating_add(settings.window.0), zero.saturating_add(settings.window.1)),
+            mask: match settings.period.is_power_of_two() && !wants_events {
+                true => !(settings.period - 1),
+                false => u64::MAX,
+            },
             due: [if wants_events { 0 } else { u64::MAX }; SLOTS],
             slots: [Slot { next: u64::MAX, number: 0, cta: 0, is_wanted: false }; SLOTS],
-            table: Table::new(slots),
+            runs: Runs::default(),
             sent: no_records(),
             turns: (0..schedulers.max(1)).collect(),
             missing_events: settings.period + settings.phase,
@@ -217,9 +224,26 @@ impl TraceCell {
         (self.base + number * self.period, number)
     }
 
-    /// Whether an interval of a warp up to a cycle may matter.
+    /// The cycle before which all of the samples are known, of those before `now`; `since` tells for each of the warps that are
+    /// there from when on nothing was told.
+    pub fn known_until(&self, now: u64, since: impl Iterator<Item = u64>) -> u64 {
+        match self.wants_events {
+            true => since.fold(now, u64::min),
+            // Of every slot that is wanted all moments before its next one.
+            false => self.due.iter().copied().fold(now, u64::min),
+        }
+    }
+
+    /// Whether an interval may matter, whichever warp's it is: a moment lies in it.
     #[inline(always)]
-    pub fn is_due(&self, slot: u16, until: u64) -> bool {
+    pub fn may_matter(&self, from: u64, until: u64) -> bool {
+        let before = |cycle: u64| cycle.wrapping_sub(self.base + 1);
+        (before(from) ^ before(until)) & self.mask != 0
+    }
+
+    /// Whether an interval of a slot's warp up to a cycle does.
+    #[inline(always)]
+    fn is_due(&self, slot: u16, until: u64) -> bool {
         until > self.due[usize::from(slot) % SLOTS]
     }
 
@@ -267,13 +291,17 @@ impl TraceCell {
     /// The same for a state in which nothing else is missing.
     #[inline(never)]
     pub fn sample_alone(&mut self, slot: u16, pc: u32, stalls: u32, from: u64, until: u64) {
+        if !self.is_due(slot, until) {
+            return;
+        }
         if self.wants_events {
             return self.sample(slot, pc, stalls, from, until, None);
         }
         let s = &mut self.slots[usize::from(slot) % SLOTS];
         let (cell, next) = (Cell { pc, stalls, cta: s.cta }, s.next + self.period);
-        if until <= next && next < self.window.1 && self.table.put_near(slot, s.number, cell) {
+        if until <= next && next < self.window.1 {
             // Mostly there is one.
+            self.runs.put(slot, s.number, 1, cell);
             (s.number, s.next) = (s.number + 1, next);
             self.due[usize::from(slot) % SLOTS] = next;
             return;
@@ -281,7 +309,8 @@ impl TraceCell {
         self.take(slot, cell, until);
     }
 
-    /// Takes the samples of a wait, of which there is one that may matter.
+    /// Takes the samples of a wait that may matter.
+    #[cold]
     #[inline(never)]
     pub fn sample_wait(
         &mut self,
@@ -292,6 +321,9 @@ impl TraceCell {
         from: u64,
         until: u64,
     ) {
+        if !self.is_due(slot, until) {
+            return;
+        }
         // Where all that was on its way is there, nothing else is missing.
         match checks.is_empty() || warp.open_until <= self.slots[usize::from(slot) % SLOTS].next {
             true => self.sample_alone(slot, warp.pc, 1 << reason as u32, from, until),
@@ -300,24 +332,54 @@ impl TraceCell {
     }
 
     /// Takes the samples of a warp that could issue from some time on and does now, if one is due.
+    #[cold]
     #[inline(never)]
     pub fn sample_waited(&mut self, slot: u16, pc: u32, class: Class, waited: Waited, now: u64) {
         let (all, mut from) = reasons(class, waited, now);
         for (reason, cycles) in all {
-            if cycles > 0 && self.is_due(slot, from + cycles) {
+            if cycles > 0 {
                 self.sample_alone(slot, pc, 1 << reason as u32, from, from + cycles);
             }
             from += cycles;
         }
     }
 
+    /// Takes the samples of the wait that an instruction's code says, counted from the issue before: it issues now.
+    #[cold]
+    #[inline(never)]
+    pub fn sample_simple(&mut self, slot: u16, warp: &WarpSlot, timing: &Timing, now: u64) {
+        let until = (warp.issued + u64::from(timing.wait)).min(now);
+        if until > warp.issued + 1 {
+            self.sample_alone(slot, warp.pc, 1 << Stall::Wait as u32, warp.issued + 1, until);
+        }
+    }
+
+    /// Takes the samples of all that a warp did since its last issue, as far as they were not taken, and of this one.
+    #[cold]
+    #[inline(never)]
+    pub fn sample_after(
+        &mut self,
+        slot: u16,
+        warp: &WarpSlot,
+        timing: &Timing,
+        waited: Option<Waited>,
+        now: u64,
+    ) {
+        if timing.is_simple {
+            self.sample_simple(slot, warp, timing, now);
+        }
+        if let Some(waited) = waited {
+            self.sample_waited(slot, warp.pc, timing.class, waited, now);
+        }
+        self.sample_issue(slot, warp.row(), timing, now);
+    }
+
     /// Takes the sample of the cycle in which a warp issues.
+    #[cold]
     #[inline(never)]
     pub fn sample_issue(&mut self, slot: u16, pc: u32, timing: &Timing, now: u64) {
         self.happens(pc, timing.kind, now);
-        if self.is_due(slot, now + 1) {
-            self.sample_alone(slot, pc, 1 << Stall::Selected as u32, now, now + 1);
-        }
+        self.sample_alone(slot, pc, 1 << Stall::Selected as u32, now, now + 1);
     }
 
     /// All moments of a slot up to a cycle, of which there is one, are in one state.
@@ -328,7 +390,7 @@ impl TraceCell {
             true => 1,
             false => (until - s.next).div_ceil(self.period),
         };
-        self.table.put(slot, s.number, count, cell);
+        self.runs.put(slot, s.number, count, cell);
         s.number += count;
         s.next += count * self.period;
         if s.next >= self.window.1 {
@@ -461,13 +523,13 @@ impl TraceCell {
         };
         self.counted.sort_unstable_by_key(|c| c.cycle);
         let mut counted = 0;
-        let mut table = std::mem::take(&mut self.table);
+        let mut runs = std::mem::take(&mut self.runs);
         let mut chosen = Vec::new();
         let is_plain = !self.settings.in_turn
             && self.settings.drain != Drain::LoadStore
             && self.settings.form == Form::default()
             && self.fifo.is_fast();
-        table.take(end, |number, row| {
+        runs.take(end, |number, row| {
             if is_plain {
                 return self.send_plain(&row);
             }
@@ -487,7 +549,7 @@ impl TraceCell {
                 (1..).zip(row.iter()).for_each(|(k, (slot, cell))| self.send(slot, cell, cycle, k));
             }
         });
-        self.table = table;
+        self.runs = runs;
         self.counted.drain(..counted);
         if self.settings.event.is_some() {
             self.moments.drain(..(end - self.first_moment) as usize);
@@ -566,7 +628,7 @@ impl TraceCell {
                 }
                 s.number = number + 1;
                 let cell = Cell { stalls: i.cell.stalls | holds(i.missing, m), ..i.cell };
-                self.table.put(i.slot, number, 1, cell);
+                self.runs.put(i.slot, number, 1, cell);
             }
         }
         self.intervals.retain(|i| i.until > horizon);
@@ -576,7 +638,7 @@ impl TraceCell {
     /// When the next [`TraceCell::flush`] is due after one at a cycle.
     pub fn next_flush(&self, now: u64) -> u64 {
         let cycles = match self.settings.event {
-            None => ROWS / 4 * self.period,
+            None => ROWS as u64 * self.period,
             Some(_) => EVENT_CYCLES,
         };
         now.saturating_add(cycles)
@@ -589,7 +651,7 @@ impl TraceCell {
 
     /// Whether a cell that was read from a file is one of an SM with so many slots.
     pub fn is_sound(&self, slots: usize) -> bool {
-        self.table.is_sound(slots)
+        self.runs.is_sound(slots)
     }
 }
 

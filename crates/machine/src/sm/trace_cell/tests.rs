@@ -14,12 +14,12 @@ fn settings() -> Settings {
 }
 
 fn cell(settings: &Settings) -> TraceCell {
-    TraceCell::new(3, &SPEC, settings, (4, 1), 1000, &[7]).expect("takes part")
+    TraceCell::new(3, &SPEC, settings, 1, 1000, &[7]).expect("takes part")
 }
 
 /// Tells a cell of an interval, as an SM does.
 fn tell(cell: &mut TraceCell, slot: u16, pc: u32, from: u64, until: u64) {
-    if cell.is_due(slot, until) {
+    if cell.may_matter(from, until) {
         cell.sample(slot, pc, WAIT, from, until, None);
     }
 }
@@ -53,7 +53,7 @@ fn moments_lie_a_period_apart() {
 fn warps_take_turns() {
     // Slots 0 and 2 belong to one scheduler, 1 and 3 to the other; slot 3 is empty, and 2 leaves.
     let s = Settings { in_turn: true, phase: 2, ..settings() };
-    let mut c = TraceCell::new(3, &SPEC, &s, (4, 2), 1000, &[]).expect("takes part");
+    let mut c = TraceCell::new(3, &SPEC, &s, 2, 1000, &[]).expect("takes part");
     for (slot, until) in [(0, 1060), (1, 1060), (2, 1030)] {
         c.start(slot, 0, 0, 1, 1000);
         tell(&mut c, slot, 1, 1000, until);
@@ -104,8 +104,8 @@ fn a_slot_belongs_to_its_old_warp_until_that_is_gone() {
 fn filters_leave_out() {
     let mut only = settings();
     only.only([2, 40]);
-    assert!(TraceCell::new(3, &SPEC, &only, (4, 1), 0, &[]).is_none());
-    assert!(TraceCell::new(40, &SPEC, &only, (4, 1), 0, &[]).is_some());
+    assert!(TraceCell::new(3, &SPEC, &only, 1, 0, &[]).is_none());
+    assert!(TraceCell::new(40, &SPEC, &only, 1, 0, &[]).is_some());
     let count = |change: &dyn Fn(&mut Settings)| {
         let mut s = settings();
         change(&mut s);
@@ -153,7 +153,7 @@ fn a_full_fifo_loses_records() {
     let slow = Spec { own_bytes_per_cycle: 24, ..SPEC };
     let form = Form { cycle: true, counters: 2, ..Form::default() };
     let s = Settings { form, ..settings() };
-    let mut c = TraceCell::new(0, &slow, &s, (64, 4), 1000, &[]).expect("takes part");
+    let mut c = TraceCell::new(0, &slow, &s, 4, 1000, &[]).expect("takes part");
     for slot in 0..64 {
         c.start(slot, 0, 0, 1, 1000);
         tell(&mut c, slot, 1, 1000, 1001);
@@ -247,7 +247,7 @@ fn registers_hold_what_the_host_writes() {
 #[test]
 fn plain_records_are_those_of_the_format() {
     let s = Settings { form: Form::default(), ..settings() };
-    let mut c = TraceCell::new(0x2a5, &SPEC, &s, (64, 4), 1000, &[]).expect("takes part");
+    let mut c = TraceCell::new(0x2a5, &SPEC, &s, 4, 1000, &[]).expect("takes part");
     assert!(c.fifo.is_fast());
     // Slots with gaps, and one whose CTA slot has all bits.
     for slot in [0, 1, 5, 63] {
@@ -264,7 +264,7 @@ fn plain_records_are_those_of_the_format() {
     assert_eq!(found, [wanted, wanted].concat());
     // No more than there is room for.
     let s = Settings { buffer_bytes: 24, ..s };
-    let mut c = TraceCell::new(3, &SPEC, &s, (4, 1), 1000, &[]).expect("takes part");
+    let mut c = TraceCell::new(3, &SPEC, &s, 1, 1000, &[]).expect("takes part");
     for slot in 0..2 {
         c.start(slot, 0, 0, 1, 1000);
         tell(&mut c, slot, 7, 1000, 1021);

@@ -77,6 +77,11 @@ impl Causes {
         Causes { rows: vec![Row([Entry::NONE; FIRST]); instructions], more: Vec::new() }
     }
 
+    /// With room for so many instructions at least.
+    pub fn grow(&mut self, instructions: usize) {
+        self.rows.resize(self.rows.len().max(instructions), Row([Entry::NONE; FIRST]));
+    }
+
     /// All of an instruction, each once.
     fn of(&self, pc: usize) -> Vec<Entry<u64>> {
         let mut all = self.more.get(pc).cloned().unwrap_or_default();
@@ -130,6 +135,7 @@ impl Causes {
 
     /// Adds those of another SM.
     pub fn merge(&mut self, other: &Causes) {
+        self.grow(other.rows.len());
         self.more.resize(self.rows.len(), Vec::new());
         for (pc, more) in self.more.iter_mut().enumerate().take(other.rows.len()) {
             other.of(pc).into_iter().for_each(|e| {

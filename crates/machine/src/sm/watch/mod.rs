@@ -6,13 +6,15 @@
 
 mod causes;
 mod recorder;
+mod seen;
 #[cfg(test)]
 mod tests;
 mod timeline;
 
 pub use causes::{Causes, producers};
 pub use recorder::Recorder;
-pub use timeline::{Buckets, put_together, traffic};
+pub use seen::Seen;
+pub use timeline::{Buckets, States, put_together, traffic};
 
 use super::code::{Class, Code, Timing};
 use super::trace_cell::{Event, TraceCell};
@@ -64,8 +66,36 @@ pub trait Watch {
     /// A warp waits at its next instruction; `checks` tells the scoreboard places that it looks at.
     fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: impl Checks, reason: Stall, from: u64, until: u64);
 
+    /// The same at one that waits for nothing but the cycles that its code says, counted from the issue before: who will know
+    /// that when it issues need not look now.
+    #[inline(always)]
+    fn wait_simple(&mut self, slot: u16, warp: &WarpSlot, from: u64, until: u64) {
+        self.wait(slot, warp, (), Stall::Wait, from, until);
+    }
+
+    /// The warp issues, so its simple wait is over.
+    #[inline(always)]
+    fn settle(&mut self, _: u16, _: &WarpSlot, _: &Timing, _: u64) {}
+
     /// A warp could issue from `warp.since` on and is chosen now.
     fn waited(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64);
+
+    /// All of these of an instruction that issues now, the last issue being the one before.
+    #[inline(always)]
+    fn issue_after(
+        &mut self,
+        slot: u16,
+        warp: &WarpSlot,
+        sub: u32,
+        timing: &Timing,
+        waited: Option<Waited>,
+        now: u64,
+    ) {
+        if let Some(waited) = waited {
+            self.waited(slot, warp, sub, timing.class, waited, now);
+        }
+        self.issue(slot, warp.row(), sub, timing, now);
+    }
 
     /// An instruction issues.
     fn issue(&mut self, slot: u16, pc: u32, sub: u32, timing: &Timing, now: u64);
@@ -73,20 +103,17 @@ pub trait Watch {
     /// The instruction decides where its warp goes on.
     fn branch(&mut self, slot: u16, pc: u32);
 
-    /// Its results will be at these places of the scoreboard in a while.
-    fn produces(&mut self, slot: u16, places: &[u16], pc: u32);
-
     /// What the load-store unit has counted before a memory operation goes there, where that matters.
     #[inline(always)]
     fn before(&self, counters: &Counters) -> Counts {
         Counts::of(counters)
     }
 
-    /// A memory operation went to the load-store unit, which had counted so much before it; it read these places.
-    fn accessed(&mut self, told: &Accessed, reads: &[u16], before: Counts, counters: &Counters);
+    /// A memory operation went to the load-store unit, which had counted so much before it.
+    fn accessed(&mut self, told: &Accessed, before: Counts, counters: &Counters);
 
     /// The same of one to shared memory alone, of which requests and conflicts of banks are counted.
-    fn accessed_shared(&mut self, told: &Accessed, reads: &[u16], counted: (u64, u64));
+    fn accessed_shared(&mut self, told: &Accessed, counted: (u64, u64));
 }
 
 /// A memory operation that was sent.
@@ -132,18 +159,15 @@ impl Watch for () {
     fn branch(&mut self, _: u16, _: u32) {}
 
     #[inline(always)]
-    fn produces(&mut self, _: u16, _: &[u16], _: u32) {}
-
-    #[inline(always)]
     fn before(&self, _: &Counters) -> Counts {
         Counts::default()
     }
 
     #[inline(always)]
-    fn accessed(&mut self, _: &Accessed, _: &[u16], _: Counts, _: &Counters) {}
+    fn accessed(&mut self, _: &Accessed, _: Counts, _: &Counters) {}
 
     #[inline(always)]
-    fn accessed_shared(&mut self, _: &Accessed, _: &[u16], _: (u64, u64)) {}
+    fn accessed_shared(&mut self, _: &Accessed, _: (u64, u64)) {}
 }
 
 /// The reasons of a wait to be chosen, in the order in which they are told, and the cycle at which it began.
@@ -179,7 +203,7 @@ impl Watch for TraceCell {
         from: u64,
         until: u64,
     ) {
-        if self.is_due(slot, until) {
+        if self.may_matter(from, until) {
             match reason {
                 Stall::Wait | Stall::LongScoreboard => {
                     self.sample_wait(slot, warp, checks.list(), reason, from, until);
@@ -190,16 +214,43 @@ impl Watch for TraceCell {
         }
     }
 
+    /// Looked at when it issues.
+    #[inline(always)]
+    fn wait_simple(&mut self, _: u16, _: &WarpSlot, _: u64, _: u64) {}
+
+    #[inline(always)]
+    fn settle(&mut self, slot: u16, warp: &WarpSlot, timing: &Timing, now: u64) {
+        if timing.is_simple && self.may_matter(warp.issued + 1, now) {
+            self.sample_simple(slot, warp, timing, now);
+        }
+    }
+
+    #[inline(always)]
+    fn issue_after(
+        &mut self,
+        slot: u16,
+        warp: &WarpSlot,
+        _: u32,
+        timing: &Timing,
+        waited: Option<Waited>,
+        now: u64,
+    ) {
+        let from = if timing.is_simple { warp.issued + 1 } else { warp.since };
+        if self.may_matter(from, now + 1) {
+            self.sample_after(slot, warp, timing, waited, now);
+        }
+    }
+
     #[inline(always)]
     fn waited(&mut self, slot: u16, warp: &WarpSlot, _: u32, class: Class, waited: Waited, now: u64) {
-        if self.is_due(slot, now) {
+        if self.may_matter(warp.since, now) {
             self.sample_waited(slot, warp.pc, class, waited, now);
         }
     }
 
     #[inline(always)]
     fn issue(&mut self, slot: u16, pc: u32, _: u32, timing: &Timing, now: u64) {
-        if self.is_due(slot, now + 1) {
+        if self.may_matter(now, now + 1) {
             self.sample_issue(slot, pc, timing, now);
         }
     }
@@ -208,10 +259,7 @@ impl Watch for TraceCell {
     fn branch(&mut self, _: u16, _: u32) {}
 
     #[inline(always)]
-    fn produces(&mut self, _: u16, _: &[u16], _: u32) {}
-
-    #[inline(always)]
-    fn accessed(&mut self, told: &Accessed, _: &[u16], before: Counts, counters: &Counters) {
+    fn accessed(&mut self, told: &Accessed, before: Counts, counters: &Counters) {
         if self.wants_events() {
             let counts = Counts::of(counters).since(before);
             self.event(Event::CacheMiss, counts.sectors.saturating_sub(counts.hits) as u32, told.now);
@@ -220,7 +268,7 @@ impl Watch for TraceCell {
 
     /// Shared memory has no misses.
     #[inline(always)]
-    fn accessed_shared(&mut self, _: &Accessed, _: &[u16], _: (u64, u64)) {}
+    fn accessed_shared(&mut self, _: &Accessed, _: (u64, u64)) {}
 }
 
 impl Watch for Recorder {
@@ -228,12 +276,12 @@ impl Watch for Recorder {
 
     #[inline(always)]
     fn execute(&mut self, pc: u32, count: u32, threads: u32) {
-        self.executes(pc, count, threads);
+        self.seen.execute(pc, count, threads);
     }
 
     #[inline(always)]
     fn execute_one(&mut self, pc: u32, threads: u32) {
-        self.executes_one(pc, threads);
+        self.seen.execute_one(pc, threads);
     }
 
     #[inline(always)]
@@ -265,29 +313,45 @@ impl Watch for Recorder {
     }
 
     #[inline(always)]
-    fn produces(&mut self, slot: u16, places: &[u16], pc: u32) {
-        self.makes(slot, places, pc);
+    fn accessed(&mut self, told: &Accessed, before: Counts, counters: &Counters) {
+        self.access(told, Counts::of(counters).since(before));
     }
 
     #[inline(always)]
-    fn accessed(&mut self, told: &Accessed, reads: &[u16], before: Counts, counters: &Counters) {
-        self.access(told, reads, Counts::of(counters).since(before));
-    }
-
-    #[inline(always)]
-    fn accessed_shared(
-        &mut self,
-        told: &Accessed,
-        reads: &[u16],
-        (shared_requests, bank_conflicts): (u64, u64),
-    ) {
-        self.access(told, reads, Counts { shared_requests, bank_conflicts, ..Counts::default() });
+    fn accessed_shared(&mut self, told: &Accessed, (shared_requests, bank_conflicts): (u64, u64)) {
+        self.access(told, Counts { shared_requests, bank_conflicts, ..Counts::default() });
     }
 }
 
 /// Both watch.
 impl<A: Watch, B: Watch> Watch for (&mut A, &mut B) {
     const THREADS: bool = A::THREADS || B::THREADS;
+
+    #[inline(always)]
+    fn wait_simple(&mut self, slot: u16, warp: &WarpSlot, from: u64, until: u64) {
+        self.0.wait_simple(slot, warp, from, until);
+        self.1.wait_simple(slot, warp, from, until);
+    }
+
+    #[inline(always)]
+    fn settle(&mut self, slot: u16, warp: &WarpSlot, timing: &Timing, now: u64) {
+        self.0.settle(slot, warp, timing, now);
+        self.1.settle(slot, warp, timing, now);
+    }
+
+    #[inline(always)]
+    fn issue_after(
+        &mut self,
+        slot: u16,
+        warp: &WarpSlot,
+        sub: u32,
+        timing: &Timing,
+        waited: Option<Waited>,
+        now: u64,
+    ) {
+        self.0.issue_after(slot, warp, sub, timing, waited, now);
+        self.1.issue_after(slot, warp, sub, timing, waited, now);
+    }
 
     #[inline(always)]
     fn execute(&mut self, pc: u32, count: u32, threads: u32) {
@@ -334,21 +398,15 @@ impl<A: Watch, B: Watch> Watch for (&mut A, &mut B) {
     }
 
     #[inline(always)]
-    fn produces(&mut self, slot: u16, places: &[u16], pc: u32) {
-        self.0.produces(slot, places, pc);
-        self.1.produces(slot, places, pc);
+    fn accessed(&mut self, told: &Accessed, before: Counts, counters: &Counters) {
+        self.0.accessed(told, before, counters);
+        self.1.accessed(told, before, counters);
     }
 
     #[inline(always)]
-    fn accessed(&mut self, told: &Accessed, reads: &[u16], before: Counts, counters: &Counters) {
-        self.0.accessed(told, reads, before, counters);
-        self.1.accessed(told, reads, before, counters);
-    }
-
-    #[inline(always)]
-    fn accessed_shared(&mut self, told: &Accessed, reads: &[u16], counted: (u64, u64)) {
-        self.0.accessed_shared(told, reads, counted);
-        self.1.accessed_shared(told, reads, counted);
+    fn accessed_shared(&mut self, told: &Accessed, counted: (u64, u64)) {
+        self.0.accessed_shared(told, counted);
+        self.1.accessed_shared(told, counted);
     }
 }
 
@@ -429,39 +487,36 @@ impl Watcher {
         with_watch!(self, watch => watch.waited(slot, warp, sub, class, waited, now));
     }
 
+    /// A warp issues: its simple wait is over.
+    #[inline(never)]
+    pub fn settle(&mut self, slot: u16, warp: &WarpSlot, timing: &Timing, now: u64) {
+        with_watch!(self, watch => watch.settle(slot, warp, timing, now));
+    }
+
     /// A warp waits at its next instruction for something that is not on the scoreboard.
     #[inline(never)]
     pub fn wait(&mut self, slot: u16, warp: &WarpSlot, reason: Stall, until: u64) {
         with_watch!(self, watch => watch.wait(slot, warp, (), reason, warp.since, until));
     }
 
-    /// An instruction executes and issues by itself; where it has results of variable latency, these are their places.
+    /// An instruction executes and issues by itself.
     #[inline(never)]
-    pub fn issue(
-        &mut self,
-        slot: u16,
-        (pc, threads): (u32, u32),
-        sub: u32,
-        timing: &Timing,
-        places: &[u16],
-        now: u64,
-    ) {
+    pub fn issue(&mut self, slot: u16, (pc, threads): (u32, u32), sub: u32, timing: &Timing, now: u64) {
         if let Some(recorder) = &mut self.recorder {
             // Mostly all of them.
-            recorder.executes_one(pc, if threads == u32::MAX { 32 } else { threads.count_ones() });
+            recorder.seen.execute_one(pc, if threads == u32::MAX { 32 } else { threads.count_ones() });
             recorder.issues(slot, pc, sub, timing.class, now);
             recorder.branches(slot, pc);
-            recorder.makes(slot, places, pc);
         }
         if let Some(cell) = &mut self.cell {
             cell.issue(slot, pc, sub, timing, now);
         }
     }
 
-    /// A memory operation went to the load-store unit, which had counted so much before it; it read these places.
+    /// A memory operation went to the load-store unit, which had counted so much before it.
     #[inline(never)]
-    pub fn accessed(&mut self, told: &Accessed, reads: &[u16], before: Counts, counters: &Counters) {
-        with_watch!(self, watch => watch.accessed(told, reads, before, counters));
+    pub fn accessed(&mut self, told: &Accessed, before: Counts, counters: &Counters) {
+        with_watch!(self, watch => watch.accessed(told, before, counters));
     }
 
     /// The warp of a slot is gone.

@@ -1,13 +1,13 @@
 //! Keeps what a profile shows of an SM's warps: timelines, causes, what instructions did, single warps' states.
 
-use super::causes::Causes;
+use super::seen::Seen;
 use super::timeline::{Buckets, SUB_CORES};
 use super::{Accessed, Checks, Counts, Waited, reasons};
 use crate::sm::code::{CLASSES, Class, Producer};
-use crate::sm::warp::{NO_LINE, WarpSlot};
+use crate::sm::warp::{NO_LINE, Ready, WarpSlot};
 use crate::stall::Stall;
 use serde::{Deserialize, Serialize};
-use trace::profile::{Link, Span, Work};
+use trace::profile::{Link, Span};
 
 /// No instruction.
 const NONE: u32 = u32::MAX;
@@ -94,20 +94,14 @@ const SHORT: u64 = 64;
 pub struct Recorder {
     sm: u16,
     start: u64,
-    places: usize,
     #[serde(with = "simt::arrays")]
     slots: [Slot; SLOTS],
-    /// By slot and scoreboard place: the instruction that makes its value, and the one that reads it last.
-    makers: Vec<[u32; 2]>,
     subs: [Sub; SUB_CORES],
     /// What the last warp at a barrier was held up by.
     barrier: u32,
     /// States of no more cycles than this are short: they count where they are told of.
     short: u64,
-    /// Threads of the instructions that execute in runs, less those of the ones before them, where runs begin and end.
-    threads: Vec<u64>,
-    pub work: Vec<Work>,
-    pub causes: Causes,
+    pub seen: Seen,
     pub buckets: Buckets,
     /// States of single warps, if this SM is one that is watched closely, and how many are kept.
     pub spans: Vec<Span>,
@@ -115,26 +109,15 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    pub fn new(
-        sm: u16,
-        start: u64,
-        slots: usize,
-        places: usize,
-        instructions: usize,
-        most_spans: usize,
-    ) -> Recorder {
+    pub fn new(sm: u16, start: u64, most_spans: usize) -> Recorder {
         let mut recorder = Recorder {
             sm,
             start,
-            places,
             slots: [Slot::new(0); SLOTS],
-            makers: vec![[NONE; 2]; slots * places],
             subs: [Sub::NEW; SUB_CORES],
             barrier: NONE,
             short: 0,
-            threads: vec![0; instructions + 1],
-            work: vec![Work::default(); instructions],
-            causes: Causes::new(instructions),
+            seen: Seen::default(),
             buckets: Buckets::new(start),
             spans: Vec::new(),
             most_spans,
@@ -145,8 +128,6 @@ impl Recorder {
 
     pub fn start(&mut self, slot: u16, linear: u64) {
         self.slots[usize::from(slot) % SLOTS] = Slot::new(linear);
-        let n = slot as usize * self.places;
-        self.makers[n..n + self.places].fill([NONE; 2]);
     }
 
     // --- timelines ----------------------------------------------------------------------------------------------
@@ -167,19 +148,13 @@ impl Recorder {
     /// What was counted of a sub-core goes to the step of the timeline that it is in.
     fn end_step(&mut self, n: usize) {
         let counts = std::mem::take(&mut self.subs[n].counts);
-        if let Some(step) = self.buckets.step(n) {
-            FREQUENT.iter().zip(counts).for_each(|(&reason, cycles)| step[reason as usize] += cycles);
-        }
+        let counts = std::array::from_fn::<_, { FREQUENT.len() }, _>(|k| (FREQUENT[k], counts[k]));
+        self.buckets.count(&mut self.seen.states, n, &counts);
     }
 
     /// The launch is over.
     pub fn finish(&mut self) {
         (0..SUB_CORES).for_each(|n| self.end_step(n));
-        let mut threads = 0u64;
-        for (work, change) in self.work.iter_mut().zip(&self.threads) {
-            threads = threads.wrapping_add(*change);
-            work.threads = work.threads.wrapping_add(threads);
-        }
     }
 
     fn set_short(&mut self) {
@@ -202,8 +177,8 @@ impl Recorder {
     fn count(&mut self, sub: u32, reason: Stall, cycles: u64) {
         if let Some(n) = frequent(reason) {
             self.sub(sub).counts[n] += cycles;
-        } else if let Some(step) = self.buckets.step(sub as usize) {
-            step[reason as usize] += cycles;
+        } else {
+            self.buckets.count(&mut self.seen.states, sub as usize, &[(reason, cycles)]);
         }
     }
 
@@ -218,7 +193,7 @@ impl Recorder {
 
     #[inline(never)]
     fn long_state(&mut self, slot: u16, pc: u32, reason: Stall, from: u64, until: u64) {
-        self.buckets.add(reason, from, until);
+        self.buckets.add(&mut self.seen.states, reason, from, until);
         if reason != Stall::Barrier {
             self.holds_up(slot, pc, until - from);
         }
@@ -282,7 +257,7 @@ impl Recorder {
     #[inline(always)]
     fn because(&mut self, pc: u32, reason: Stall, link: Link, cause: u32, cycles: u64) {
         if cause != NONE {
-            self.causes.add(pc, reason, link, cause, cycles);
+            self.seen.because(pc, reason, link, cause, cycles);
         }
     }
 
@@ -305,22 +280,8 @@ impl Recorder {
     #[inline(never)]
     fn needs(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, cycles: u64) {
         self.holds_up(slot, warp.row(), cycles);
-        let maker = self.maker(slot, warp, checks, reason);
+        let maker = maker(warp, checks, reason);
         self.because(warp.row(), reason, Link::Register, maker, cycles);
-    }
-
-    /// The instruction that makes the result that a warp waits for longest.
-    fn maker(&self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall) -> u32 {
-        let producer = if reason == Stall::LongScoreboard { Producer::Long } else { Producer::Short };
-        let mut best = (0, NONE);
-        for &p in checks {
-            let (ready, half) = (warp.places[usize::from(p)], warp.places.len() / 2);
-            let (n, readers) = (usize::from(p) % half, usize::from(p) >= half);
-            if ready.producer() == producer as usize && ready.cycle() > best.0 {
-                best = (ready.cycle(), self.makers[slot as usize * self.places + n][usize::from(readers)]);
-            }
-        }
-        best.1
     }
 
     #[inline(always)]
@@ -384,42 +345,11 @@ impl Recorder {
         self.slots[usize::from(slot) % SLOTS].last = pc;
     }
 
+    /// A warp's memory operation went to the load-store unit: what was counted.
     #[inline(always)]
-    pub fn executes(&mut self, pc: u32, count: u32, threads: u32) {
-        let (first, end) = (pc as usize, (pc + count) as usize);
-        if end < self.threads.len() {
-            self.threads[first] = self.threads[first].wrapping_add(threads.into());
-            self.threads[end] = self.threads[end].wrapping_sub(threads.into());
-        }
-    }
-
-    #[inline(always)]
-    pub fn executes_one(&mut self, pc: u32, threads: u32) {
-        if let Some(work) = self.work.get_mut(pc as usize) {
-            work.threads += u64::from(threads);
-        }
-    }
-
-    #[inline(always)]
-    pub fn makes(&mut self, slot: u16, places: &[u16], pc: u32) {
-        let makers = &mut self.makers[slot as usize * self.places..];
-        places.iter().for_each(|&p| makers[usize::from(p)][0] = pc);
-    }
-
-    /// A warp's memory operation went to the load-store unit: what it reads, and what was counted.
-    #[inline(always)]
-    pub fn access(&mut self, told: &Accessed, reads: &[u16], counts: Counts) {
+    pub fn access(&mut self, told: &Accessed, counts: Counts) {
         let &Accessed { slot, pc, bytes, is_store, .. } = told;
-        let makers = &mut self.makers[slot as usize * self.places..];
-        reads.iter().for_each(|&p| makers[usize::from(p)][1] = pc);
-        if let Some(work) = self.work.get_mut(pc as usize) {
-            work.requests += counts.shared_requests + counts.l1_requests;
-            work.sectors += counts.sectors;
-            work.hits += counts.hits;
-            work.ideal_sectors += bytes.div_ceil(crate::units::SECTOR);
-            // Banks of the cache are another matter: their conflicts follow from the sectors.
-            work.conflicts += if counts.shared_requests > 0 { counts.bank_conflicts } else { 0 };
-        }
+        self.seen.access(pc, bytes, counts);
         if is_store {
             self.slots[usize::from(slot) % SLOTS].store = pc;
         }
@@ -431,4 +361,18 @@ impl Recorder {
         self.barrier = longest.1;
         *longest = (0, NONE);
     }
+}
+
+/// The instruction that makes the result that a warp waits for longest.
+fn maker(warp: &WarpSlot, checks: &[u16], reason: Stall) -> u32 {
+    let producer = if reason == Stall::LongScoreboard { Producer::Long } else { Producer::Short };
+    let mut last = Ready::default();
+    for &p in checks {
+        let ready = warp.places[usize::from(p)];
+        if ready.producer() == producer as usize && ready.cycle() > last.cycle() {
+            last = ready;
+        }
+    }
+    let pc = last.maker().pc().filter(|_| last.cycle() > 0);
+    pc.map_or(NONE, |pc| warp.rows + pc)
 }

@@ -6,28 +6,30 @@ use crate::stall::STALLS;
 
 #[test]
 fn steps_grow_and_lose_nothing() {
-    let mut b = Buckets::new(100);
-    b.add(Stall::Wait, 110, 150);
-    b.add(Stall::Selected, 150, 151);
-    b.add(Stall::Wait, 151, 151);
-    let mut long = Buckets::new(100);
-    long.add(Stall::Barrier, 105, 100_105);
-    let t = put_together(vec![b, long, Buckets::new(100)]);
+    let (mut b, mut states) = (Buckets::new(100), States::default());
+    b.add(&mut states, Stall::Wait, 110, 150);
+    b.add(&mut states, Stall::Selected, 150, 151);
+    b.add(&mut states, Stall::Wait, 151, 151);
+    let (mut long, mut others) = (Buckets::new(100), States::default());
+    long.add(&mut others, Stall::Barrier, 105, 100_105);
+    states.take_in(&mut others);
+    let t = put_together(vec![b, long, Buckets::new(100)], &states);
     assert_eq!(t.step, 512);
     assert_eq!((t.sms.len(), t.states.len(), t.memory.len()), (3, 196, 196));
     let sum = |reason: Stall| t.states.iter().map(|s| s[reason as usize]).sum::<u64>();
     assert_eq!((sum(Stall::Wait), sum(Stall::Selected), sum(Stall::Barrier)), (40, 1, 100_000));
     assert_eq!(t.sms[1].warp_cycles[..2], [507, 512]);
     assert_eq!(t.sms[0].issued[0], 1);
-    assert_eq!(put_together(Vec::new()).step, 0);
+    assert_eq!(t.states[0][Stall::Wait as usize], 40);
+    assert_eq!(put_together(Vec::new(), &states).step, 0);
 }
 
 #[test]
 fn traffic_is_shared_out_by_time() {
     let counts = |n: u64| Counters { l2_sectors: n, dram_read_bytes: 32 * n, ..Counters::default() };
-    let mut b = Buckets::new(0);
-    b.add(Stall::Wait, 0, 64);
-    let mut t = put_together(vec![b]);
+    let (mut b, mut states) = (Buckets::new(0), States::default());
+    b.add(&mut states, Stall::Wait, 0, 64);
+    let mut t = put_together(vec![b], &states);
     assert_eq!((t.step, t.states.len(), t.states[0][Stall::Wait as usize]), (16, 4, 16));
     traffic(&mut t, &[(16, counts(10)), (48, counts(10)), (64, counts(26))]);
     assert_eq!(t.memory.iter().map(|m| m.l2_sectors).collect::<Vec<_>>(), [10, 0, 0, 16]);

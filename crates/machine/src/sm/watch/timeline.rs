@@ -13,12 +13,57 @@ const FIRST: u32 = 4;
 /// Most sub-cores of an SM.
 pub const SUB_CORES: usize = 16;
 
-/// Warp-cycles by reason, and instructions, by step.
+/// Warp-cycles by reason and step, of all SMs that count here: for every length of steps that one of them had.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct States(Vec<Vec<StallCycles>>);
+
+impl States {
+    /// The steps of a length.
+    #[inline(always)]
+    fn of(&mut self, shift: u32) -> &mut [StallCycles] {
+        let n = (shift - FIRST) as usize;
+        if self.0.get(n).is_none_or(Vec::is_empty) {
+            self.make(n);
+        }
+        &mut self.0[n]
+    }
+
+    #[cold]
+    fn make(&mut self, n: usize) {
+        self.0.resize(self.0.len().max(n + 1), Vec::new());
+        self.0[n] = vec![[0; STALLS]; MOST];
+    }
+
+    /// Takes in others, which are empty then.
+    pub fn take_in(&mut self, other: &mut States) {
+        for (shift, states) in (FIRST..).zip(std::mem::take(other).0).filter(|(_, s)| !s.is_empty()) {
+            add(self.of(shift), &states, 0);
+        }
+    }
+}
+
+/// Adds steps to others that are `1 << shift` times as long.
+fn add(sums: &mut [StallCycles], states: &[StallCycles], shift: u32) {
+    for (n, state) in states.iter().enumerate() {
+        if let Some(sum) = sums.get_mut(n >> shift) {
+            sum.iter_mut().zip(state).for_each(|(sum, n)| *sum += n);
+        }
+    }
+}
+
+/// What an SM did in a step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+struct Did {
+    warp_cycles: u64,
+    issued: u64,
+}
+
+/// Warp-cycles and instructions of an SM by step. Those by reason are among [`States`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Buckets {
     start: u64,
     shift: u32,
-    states: Vec<StallCycles>,
+    did: Vec<Did>,
     /// The step that each sub-core is in, and the cycle at which it ends.
     steps: [u32; SUB_CORES],
     ends: [u64; SUB_CORES],
@@ -28,9 +73,9 @@ impl Buckets {
     pub fn new(start: u64) -> Buckets {
         let ends = [start + (1 << FIRST); SUB_CORES];
         // Room for all steps that there can be: it does not grow.
-        let mut states = Vec::with_capacity(MOST);
-        states.push([0; STALLS]);
-        Buckets { start, shift: FIRST, states, steps: [0; SUB_CORES], ends }
+        let mut did = Vec::with_capacity(MOST);
+        did.push(Did::default());
+        Buckets { start, shift: FIRST, did, steps: [0; SUB_CORES], ends }
     }
 
     /// Cycles of a step.
@@ -52,80 +97,82 @@ impl Buckets {
         self.ends[sub % SUB_CORES] = self.start + (((at >> self.shift) + 1) << self.shift);
     }
 
-    /// The step that a sub-core is in.
-    #[inline(always)]
-    pub fn step(&mut self, sub: usize) -> Option<&mut StallCycles> {
-        self.states.get_mut(self.steps[sub % SUB_CORES] as usize)
+    /// Counts warp-cycles in the step that a sub-core is in.
+    pub fn count(&mut self, states: &mut States, sub: usize, counts: &[(Stall, u64)]) {
+        let step = self.steps[sub % SUB_CORES] as usize;
+        let (Some(did), Some(state)) = (self.did.get_mut(step), states.of(self.shift).get_mut(step)) else {
+            return;
+        };
+        for &(reason, cycles) in counts {
+            did.warp_cycles += cycles;
+            did.issued += if reason == Stall::Selected { cycles } else { 0 };
+            state[reason as usize] += cycles;
+        }
     }
 
+    /// Counts a state from one cycle to another.
     #[inline]
-    pub fn add(&mut self, reason: Stall, from: u64, until: u64) {
+    pub fn add(&mut self, states: &mut States, reason: Stall, from: u64, until: u64) {
         let (from, until) = (from.saturating_sub(self.start), until.saturating_sub(self.start));
         if until <= from {
             return;
         }
-        let (mut step, last) = ((from >> self.shift) as usize, ((until - 1) >> self.shift) as usize);
-        if last >= self.states.len() {
-            return self.grow(reason, from, until);
+        if (until - 1) >> self.shift >= self.did.len() as u64 {
+            self.reach(until - 1);
         }
-        if step == last {
-            self.states[step][reason as usize] += until - from;
-            return;
-        }
+        let (first, last) = ((from >> self.shift) as usize, ((until - 1) >> self.shift) as usize);
+        let issues = u64::from(reason == Stall::Selected);
         let mut at = from;
-        while step <= last {
-            let end = ((step as u64 + 1) << self.shift).min(until);
-            self.states[step][reason as usize] += end - at;
-            (at, step) = (end, step + 1);
+        let steps = self.did[first..=last].iter_mut().zip(&mut states.of(self.shift)[first..=last]);
+        for (step, (did, state)) in (first as u64..).zip(steps) {
+            let end = ((step + 1) << self.shift).min(until);
+            did.warp_cycles += end - at;
+            did.issued += issues * (end - at);
+            state[reason as usize] += end - at;
+            at = end;
         }
-    }
-
-    #[cold]
-    fn grow(&mut self, reason: Stall, from: u64, until: u64) {
-        self.reach(until - 1);
-        self.add(reason, from + self.start, until + self.start);
     }
 
     /// Makes all steps up to that of a cycle since the start.
+    #[cold]
     fn reach(&mut self, at: u64) {
         while at >> self.shift >= MOST as u64 {
             self.halve();
         }
         let steps = (at >> self.shift) as usize + 1;
-        if steps > self.states.len() {
-            self.states.resize(steps, [0; STALLS]);
+        if steps > self.did.len() {
+            self.did.resize(steps, Did::default());
         }
     }
 
     fn halve(&mut self) {
-        let half = self.states.len().div_ceil(2);
-        for n in 0..half {
-            let mut sum = self.states[2 * n];
-            if let Some(second) = self.states.get(2 * n + 1) {
-                sum.iter_mut().zip(second).for_each(|(s, n)| *s += n);
-            }
-            self.states[n] = sum;
-        }
-        self.states.truncate(half);
+        let pairs = self.did.chunks(2).map(|pair| Did {
+            warp_cycles: pair.iter().map(|d| d.warp_cycles).sum(),
+            issued: pair.iter().map(|d| d.issued).sum(),
+        });
+        // With the room that it had.
+        let halves: Vec<Did> = pairs.collect();
+        self.did.clear();
+        self.did.extend(halves);
         self.shift += 1;
         self.steps.iter_mut().for_each(|step| *step /= 2);
     }
 }
 
 /// The timelines of all SMs, in the steps of the longest.
-pub fn put_together(mut all: Vec<Buckets>) -> Timeline {
+pub fn put_together(mut all: Vec<Buckets>, states: &States) -> Timeline {
     // Steps of an SM that did nothing are none.
     for b in &mut all {
-        let used = b.states.iter().rposition(|s| s.iter().any(|&n| n > 0)).map_or(0, |last| last + 1);
-        b.states.truncate(used);
+        let used = b.did.iter().rposition(|d| *d != Did::default()).map_or(0, |last| last + 1);
+        b.did.truncate(used);
     }
-    let shift = all.iter().filter(|b| !b.states.is_empty()).map(|b| b.shift).max().unwrap_or(FIRST);
+    let shift = all.iter().filter(|b| !b.did.is_empty()).map(|b| b.shift).max().unwrap_or(FIRST);
     for b in &mut all {
         while b.shift < shift {
             b.halve();
         }
     }
-    let steps = all.iter().map(|b| b.states.len()).max().unwrap_or(0);
+    let steps = all.iter().map(|b| b.did.len()).max().unwrap_or(0);
     if steps == 0 {
         return Timeline::default();
     }
@@ -135,14 +182,14 @@ pub fn put_together(mut all: Vec<Buckets>) -> Timeline {
         states: vec![[0; STALLS]; steps],
         memory: vec![Traffic::default(); steps],
     };
+    for (of, states) in (FIRST..=shift).zip(&states.0) {
+        add(&mut timeline.states, states, shift - of);
+    }
     for mut b in all {
-        b.states.resize(steps, [0; STALLS]);
-        for (sum, s) in timeline.states.iter_mut().zip(&b.states) {
-            sum.iter_mut().zip(s).for_each(|(sum, n)| *sum += n);
-        }
+        b.did.resize(steps, Did::default());
         timeline.sms.push(Track {
-            warp_cycles: b.states.iter().map(|s| s.iter().sum()).collect(),
-            issued: b.states.iter().map(|s| s[Stall::Selected as usize]).collect(),
+            warp_cycles: b.did.iter().map(|d| d.warp_cycles).collect(),
+            issued: b.did.iter().map(|d| d.issued).collect(),
         });
     }
     timeline
