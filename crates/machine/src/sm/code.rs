@@ -599,6 +599,11 @@ impl Code {
         (&self.places[first..first + w], &self.places[first + w..first + w + r])
     }
 
+    /// Entries of a warp's scoreboard: for each place when it can be used, and when it has been read.
+    pub fn warp_places(&self) -> usize {
+        2 * self.scoreboard
+    }
+
     /// Classes that the program has instructions of, a bit each.
     pub fn classes(&self) -> u32 {
         self.timings.iter().fold(0, |set, t| set | 1 << t.class as u32)

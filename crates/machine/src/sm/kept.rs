@@ -28,7 +28,7 @@ impl Sm {
                 && w.rows as usize + code.len() <= self.stalls.len()
                 && usize::from(w.index) < cta.resident.warps()
                 && (w.pc as usize) < code.len()
-                && w.places.len() == code.scoreboard
+                && w.places.len() == code.warp_places()
                 && usize::from(w.sub_core) < self.subs.len()
         }) && self.moving.iter().all(|m| m.is_sound(work))
     }

@@ -264,7 +264,7 @@ impl WarpSlot {
 
     /// Makes the slot that of a new warp, of the launch of this number.
     pub fn start(&mut self, cta: u16, index: u16, context: u16, launch: &Context<'_>, at: u64) {
-        let places = 2 * launch.code.scoreboard;
+        let places = launch.code.warp_places();
         self.state = State::Timed;
         (self.cta, self.index, self.context) = (cta, index, context);
         (self.rows, self.group) = (launch.rows, launch.group);
