@@ -27,9 +27,6 @@ impl Sm {
         let context = &work.contexts[cta.context];
         let timing = *context.code.timing_of(pc);
         let sub = &mut self.subs[s];
-        if let Some(watcher) = &mut self.watcher {
-            watcher.settle(n as u16, warp, &timing, now);
-        }
         if now > warp.since {
             let mut row = self.stalls.row(warp.row() as usize);
             let mut why = sub.why(warp, timing.class, now);

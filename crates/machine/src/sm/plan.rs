@@ -71,10 +71,7 @@ impl<W: Watch> Supply<'_, W> {
         let at = warp.issued + u64::from(timing.wait);
         if at > since {
             self.stalls.charge(pc, Stall::Wait, at - since);
-            match timing.is_simple {
-                true => self.watch.wait_simple(slot, warp, since, at),
-                false => self.watch.wait(slot, warp, (code, timing), Stall::Wait, since, at),
-            }
+            self.watch.wait(slot, warp, (code, timing), Stall::Wait, since, at);
             since = at;
         }
         if timing.is_simple {

@@ -154,7 +154,6 @@ impl Shared<'_> {
         warp: &mut WarpSlot,
     ) {
         let (timing, now) = (i.timing, i.now);
-        supply.watch.settle(i.n, warp, timing, now);
         if now > warp.since {
             let why = sub.why(warp, timing.class, now);
             supply.stalls.row(warp.row() as usize).charge_waiting(why, timing.class.throttle());

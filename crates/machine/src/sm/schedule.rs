@@ -309,14 +309,13 @@ impl<W: Watch> Supply<'_, W> {
         warp.ahead -= 1;
         let class = timing.class;
         let mut row = self.stalls.row(warp.row() as usize);
-        let mut waited = None;
         if now > warp.since {
             let why = sub.why(warp, class, now);
             row.charge_waiting(why, class.throttle());
-            waited = Some((why, [0; 2]));
+            self.watch.waited(n, warp, sub.number, class, (why, [0; 2]), now);
         }
         row.charge(Stall::Selected, 1);
-        self.watch.issue_after(n, warp, sub.number, timing, waited, now);
+        self.watch.issue(n, warp.row(), sub.number, timing, now);
         sub.take(warp.bit, class);
         let start = sub.enter(class, now);
         sub.read_banks(now, timing.bank_reads);

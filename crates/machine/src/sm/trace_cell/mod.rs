@@ -344,36 +344,6 @@ impl TraceCell {
         }
     }
 
-    /// Takes the samples of the wait that an instruction's code says, counted from the issue before: it issues now.
-    #[cold]
-    #[inline(never)]
-    pub fn sample_simple(&mut self, slot: u16, warp: &WarpSlot, timing: &Timing, now: u64) {
-        let until = (warp.issued + u64::from(timing.wait)).min(now);
-        if until > warp.issued + 1 {
-            self.sample_alone(slot, warp.pc, 1 << Stall::Wait as u32, warp.issued + 1, until);
-        }
-    }
-
-    /// Takes the samples of all that a warp did since its last issue, as far as they were not taken, and of this one.
-    #[cold]
-    #[inline(never)]
-    pub fn sample_after(
-        &mut self,
-        slot: u16,
-        warp: &WarpSlot,
-        timing: &Timing,
-        waited: Option<Waited>,
-        now: u64,
-    ) {
-        if timing.is_simple {
-            self.sample_simple(slot, warp, timing, now);
-        }
-        if let Some(waited) = waited {
-            self.sample_waited(slot, warp.pc, timing.class, waited, now);
-        }
-        self.sample_issue(slot, warp.row(), timing, now);
-    }
-
     /// Takes the sample of the cycle in which a warp issues.
     #[cold]
     #[inline(never)]

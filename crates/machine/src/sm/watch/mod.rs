@@ -66,36 +66,8 @@ pub trait Watch {
     /// A warp waits at its next instruction; `checks` tells the scoreboard places that it looks at.
     fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: impl Checks, reason: Stall, from: u64, until: u64);
 
-    /// The same at one that waits for nothing but the cycles that its code says, counted from the issue before: who will know
-    /// that when it issues need not look now.
-    #[inline(always)]
-    fn wait_simple(&mut self, slot: u16, warp: &WarpSlot, from: u64, until: u64) {
-        self.wait(slot, warp, (), Stall::Wait, from, until);
-    }
-
-    /// The warp issues, so its simple wait is over.
-    #[inline(always)]
-    fn settle(&mut self, _: u16, _: &WarpSlot, _: &Timing, _: u64) {}
-
     /// A warp could issue from `warp.since` on and is chosen now.
     fn waited(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64);
-
-    /// All of these of an instruction that issues now, the last issue being the one before.
-    #[inline(always)]
-    fn issue_after(
-        &mut self,
-        slot: u16,
-        warp: &WarpSlot,
-        sub: u32,
-        timing: &Timing,
-        waited: Option<Waited>,
-        now: u64,
-    ) {
-        if let Some(waited) = waited {
-            self.waited(slot, warp, sub, timing.class, waited, now);
-        }
-        self.issue(slot, warp.row(), sub, timing, now);
-    }
 
     /// An instruction issues.
     fn issue(&mut self, slot: u16, pc: u32, sub: u32, timing: &Timing, now: u64);
@@ -214,33 +186,6 @@ impl Watch for TraceCell {
         }
     }
 
-    /// Looked at when it issues.
-    #[inline(always)]
-    fn wait_simple(&mut self, _: u16, _: &WarpSlot, _: u64, _: u64) {}
-
-    #[inline(always)]
-    fn settle(&mut self, slot: u16, warp: &WarpSlot, timing: &Timing, now: u64) {
-        if timing.is_simple && self.may_matter(warp.issued + 1, now) {
-            self.sample_simple(slot, warp, timing, now);
-        }
-    }
-
-    #[inline(always)]
-    fn issue_after(
-        &mut self,
-        slot: u16,
-        warp: &WarpSlot,
-        _: u32,
-        timing: &Timing,
-        waited: Option<Waited>,
-        now: u64,
-    ) {
-        let from = if timing.is_simple { warp.issued + 1 } else { warp.since };
-        if self.may_matter(from, now + 1) {
-            self.sample_after(slot, warp, timing, waited, now);
-        }
-    }
-
     #[inline(always)]
     fn waited(&mut self, slot: u16, warp: &WarpSlot, _: u32, class: Class, waited: Waited, now: u64) {
         if self.may_matter(warp.since, now) {
@@ -326,32 +271,6 @@ impl Watch for Recorder {
 /// Both watch.
 impl<A: Watch, B: Watch> Watch for (&mut A, &mut B) {
     const THREADS: bool = A::THREADS || B::THREADS;
-
-    #[inline(always)]
-    fn wait_simple(&mut self, slot: u16, warp: &WarpSlot, from: u64, until: u64) {
-        self.0.wait_simple(slot, warp, from, until);
-        self.1.wait_simple(slot, warp, from, until);
-    }
-
-    #[inline(always)]
-    fn settle(&mut self, slot: u16, warp: &WarpSlot, timing: &Timing, now: u64) {
-        self.0.settle(slot, warp, timing, now);
-        self.1.settle(slot, warp, timing, now);
-    }
-
-    #[inline(always)]
-    fn issue_after(
-        &mut self,
-        slot: u16,
-        warp: &WarpSlot,
-        sub: u32,
-        timing: &Timing,
-        waited: Option<Waited>,
-        now: u64,
-    ) {
-        self.0.issue_after(slot, warp, sub, timing, waited, now);
-        self.1.issue_after(slot, warp, sub, timing, waited, now);
-    }
 
     #[inline(always)]
     fn execute(&mut self, pc: u32, count: u32, threads: u32) {
@@ -485,12 +404,6 @@ impl Watcher {
     #[inline(never)]
     pub fn waited(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64) {
         with_watch!(self, watch => watch.waited(slot, warp, sub, class, waited, now));
-    }
-
-    /// A warp issues: its simple wait is over.
-    #[inline(never)]
-    pub fn settle(&mut self, slot: u16, warp: &WarpSlot, timing: &Timing, now: u64) {
-        with_watch!(self, watch => watch.settle(slot, warp, timing, now));
     }
 
     /// A warp waits at its next instruction for something that is not on the scoreboard.
