@@ -212,3 +212,26 @@ arg = [{ use = "queue" }, { u32 = 40 }]
     );
     fails(&folder, &["is full: its 8 entries are not done yet", "produce"]);
 }
+
+#[test]
+fn a_clock_that_ends_is_told() {
+    let late = |at: u64| {
+        format!(
+            "ptx = \"tasks.ptx\"\n[[launch]]\nentry = \"spin\"\ngrid = [2, 1, 1]\nblock = [64, 1, 1]\nat = {at}\n\
+             arg = [{{ name = \"out\", buffer = \"u32\", count = 128, out = true }}, {{ u32 = 30 }}]\n"
+        )
+    };
+    let took = |at: u64| {
+        let folder = Folder::new(&format!("late-{at}"), &late(at));
+        let run = folder.warploom(&["run", "work.toml", "--config", "tiny", "--json"]);
+        results(run)["work"]["timeline"]["cycles"].as_u64().expect("cycles") - at
+    };
+    // The last cycles are as good as the first.
+    let (early, last) = (took(1 << 20), took((1 << 42) - (1 << 20)));
+    assert!(early.abs_diff(last) * 50 < early, "{early} and {last} cycles");
+    let folder = Folder::new("too-late", &late(1 << 42));
+    let output = folder.warploom(&["run", "work.toml", "--config", "tiny", "--out", "results"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("the machine's clock ends at cycle 4398046511104"), "{text}");
+}

@@ -317,6 +317,10 @@ impl Module {
                 message: format!("the machine cannot run kernel {entry}: {message}"),
                 help: "use smaller CTAs or another configuration".into(),
             }),
+            Stopped::TooLate => LaunchError::Engine(format!(
+                "kernel {entry}: the machine's clock ends at cycle {}: launch it earlier",
+                machine::sm::LAST_CYCLE
+            )),
             Stopped::Checkpoint(why) => LaunchError::Checkpoint { kernel, why },
             Stopped::Stuck(why) => {
                 LaunchError::Engine(format!("kernel {entry}: nothing can go on any more: {why}"))

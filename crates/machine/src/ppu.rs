@@ -19,7 +19,7 @@ use crate::sm::code::Code;
 use crate::sm::policy::{Choice, Program};
 use crate::sm::trace_cell::{RegisterError, Registers};
 use crate::sm::watch::Watcher;
-use crate::sm::{Begin, Context, Failure, Footprint, Sm, Tables, Work};
+use crate::sm::{Begin, Context, Failure, Footprint, LAST_CYCLE, Sm, Tables, Work};
 use crate::stall::{STALLS, StallCycles};
 use crate::tasks::{Tasks, preferred_split, task_of};
 use crate::units::{Cycle, SmId};
@@ -118,6 +118,8 @@ pub enum Stopped {
     Cancelled(Option<Whereabouts>),
     /// The machine cannot take it, in words.
     Refused(String),
+    /// The machine's clock is at its end, [`LAST_CYCLE`].
+    TooLate,
     /// Nothing can happen any more; what the warps wait for, in words.
     Stuck(String),
     /// The state could not be kept, or one that was kept is not that of this launch; why.
@@ -511,6 +513,9 @@ impl<'l, 'p> Run<'l, 'p> {
         }
         loop {
             let until = reached.until;
+            if until.0 > LAST_CYCLE {
+                return Err(Stopped::TooLate);
+            }
             self.run_sms(workers, until);
             self.exchange(workers, until)?;
             // The launch can have ended while answers to its stores are still on their way.

@@ -141,8 +141,8 @@ pub enum Producer {
 pub struct Maker(pub u32);
 
 impl Maker {
-    /// Bits that it takes; programs have room for a million instructions in them.
-    pub const BITS: u32 = 22;
+    /// Bits that it takes, for 262,143 instructions: of those behind, nobody who waits knows.
+    pub const BITS: u32 = 20;
     /// The place of an instruction behind those.
     const NOWHERE: u32 = (1 << (Maker::BITS - 2)) - 1;
 

@@ -35,4 +35,5 @@ pub use core::{Failure, Sm};
 pub use look_ahead::Footprint;
 pub use spec::{Latency, Pipe, Policy, Spec};
 pub use tables::Tables;
+pub use warp::LAST_CYCLE;
 pub use work::{Begin, Context, CtaSlot, NO_CONTEXT, Work};

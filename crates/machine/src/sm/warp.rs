@@ -13,6 +13,9 @@ pub struct Ready(u64);
 /// Cycles from here on mean that the time is not known yet.
 pub const UNKNOWN: u64 = 1 << (u64::BITS - Maker::BITS - 1);
 
+/// The last cycle that a machine's clock goes to: what begins then ends before [`UNKNOWN`].
+pub const LAST_CYCLE: u64 = UNKNOWN / 2;
+
 impl Ready {
     #[inline(always)]
     pub fn at(cycle: u64, maker: Maker) -> Ready {

@@ -74,7 +74,9 @@ pub struct Causes {
 
 impl Causes {
     pub fn new(instructions: usize) -> Causes {
-        Causes { rows: vec![Row([Entry::NONE; FIRST]); instructions], more: Vec::new() }
+        let mut causes = Causes::default();
+        causes.grow(instructions);
+        causes
     }
 
     /// With room for so many instructions at least.
