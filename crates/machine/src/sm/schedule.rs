@@ -168,7 +168,7 @@ impl Sm {
             issued += 1;
             seen += u64::from(eligible.count_ones());
             self.issued_by_class[timing.class as usize] += 1;
-            let start = supply.issue_executed(sub, n, warp, timing, now);
+            let start = supply.issue_executed(sub, n, warp, timing, true, now);
             if BY_POLICY && let Some(local) = &mut local {
                 local.issued(sub, bit, eligible, (timing.class, start), now);
             }
@@ -296,7 +296,8 @@ impl<W: Watch> Supply<'_, W> {
         Some(to)
     }
 
-    /// Issues an instruction that has been executed, of a warp that was chosen: when its pipe begins with it.
+    /// Issues an instruction that has been executed, of a warp that was chosen, and may have asked: when its pipe begins
+    /// with it.
     #[inline(always)]
     pub fn issue_executed(
         &mut self,
@@ -304,6 +305,7 @@ impl<W: Watch> Supply<'_, W> {
         n: u16,
         warp: &mut WarpSlot,
         timing: &Timing,
+        asks: bool,
         now: u64,
     ) -> u64 {
         warp.ahead -= 1;
@@ -316,7 +318,11 @@ impl<W: Watch> Supply<'_, W> {
         }
         row.charge(Stall::Selected, 1);
         self.watch.issue(n, warp.row(), sub.number, timing, now);
-        sub.take(warp.bit, class);
+        if asks {
+            sub.take(warp.bit, class);
+        } else {
+            sub.take_unasked(warp.bit);
+        }
         let start = sub.enter(class, now);
         sub.read_banks(now, timing.bank_reads);
         start

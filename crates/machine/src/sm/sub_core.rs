@@ -109,6 +109,15 @@ struct Classes {
     interval: [u64; PLACES],
 }
 
+/// Who issues in a cycle.
+pub struct Pick {
+    pub bit: Bit,
+    /// Warps that could have.
+    pub eligible: u64,
+    /// Whether it is among those that ask. One that issues in the cycle in which it comes need not be.
+    pub asks: bool,
+}
+
 /// The place of a warp in a sub-core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Bit(pub u8);
@@ -342,10 +351,14 @@ impl SubCore {
     /// Warps whose cycle has come wait for nothing but a pipe from now on.
     #[inline(always)]
     pub fn look(&mut self, warps: &mut [WarpSlot], now: u64) {
-        if self.wheel.from > now {
-            return;
+        if self.wheel.from <= now {
+            let come = self.wheel.collect(now);
+            self.ask_all(come, warps, now);
         }
-        let mut come = self.wheel.collect(now);
+    }
+
+    #[inline(always)]
+    fn ask_all(&mut self, mut come: u64, warps: &mut [WarpSlot], now: u64) {
         while come != 0 {
             let bit = Bit(come.trailing_zeros() as u8);
             come &= come - 1;
@@ -357,6 +370,35 @@ impl SubCore {
             }
             self.ask(warp);
         }
+    }
+
+    /// Who issues now, if anybody can.
+    #[inline(always)]
+    pub fn pick(&mut self, warps: &mut [WarpSlot], now: u64) -> Option<Pick> {
+        if self.wheel.from <= now {
+            let come = self.wheel.collect(now);
+            // Mostly one comes at a time, and mostly it is chosen: then it is known at once, and asks for nothing.
+            if come != 0 && come & (come - 1) == 0 {
+                let bit = Bit(come.trailing_zeros() as u8);
+                let warp = &mut warps[usize::from(self.slot(bit))];
+                let is_free = self.classes.free[warp.class as usize] <= now;
+                if warp.since == now && is_free && self.dispatch_free <= now {
+                    if self.wanted == 0 {
+                        return Some(Pick { bit, eligible: come, asks: false });
+                    }
+                    let eligible = self.eligible(now) | come;
+                    let chosen = self.choose(eligible);
+                    if chosen == bit {
+                        return Some(Pick { bit, eligible, asks: false });
+                    }
+                    self.ask(warp);
+                    return Some(Pick { bit: chosen, eligible, asks: true });
+                }
+            }
+            self.ask_all(come, warps, now);
+        }
+        let eligible = self.eligible(now);
+        (eligible != 0).then(|| Pick { bit: self.choose(eligible), eligible, asks: true })
     }
 
     /// When a warp issues that waits for the cycle `since`, if no other can issue up to then, and that is before `limit`.
@@ -459,6 +501,12 @@ impl SubCore {
         if self.want[c] == 0 {
             self.wanted &= !(1 << c);
         }
+        self.last = bit.0.into();
+    }
+
+    /// The same of one that did not ask.
+    #[inline(always)]
+    pub fn take_unasked(&mut self, bit: Bit) {
         self.last = bit.0.into();
     }
 

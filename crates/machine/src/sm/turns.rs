@@ -6,6 +6,7 @@ use super::outgoing::is_code;
 use super::plan::{Planned, Supply};
 use super::quick::{Ended, Issuing, Shared, is_quick};
 use super::schedule::Chosen;
+use super::sub_core::Pick;
 use super::watch::{Watch, with_watch};
 use super::work::Work;
 use crate::stall::Stall;
@@ -178,19 +179,17 @@ impl Sm {
             if sub.unplanned.is_some() {
                 break Halt::Unplanned(s);
             }
+            let mut stopped = sub.stopped.take();
             'turn: while sub.next < alone {
                 let mut now = sub.next;
-                let (bit, mut eligible) = match sub.stopped.take() {
-                    Some(chosen) => chosen,
-                    None => {
-                        sub.look(warps, now);
-                        let eligible = sub.eligible(now);
-                        if eligible == 0 {
-                            sub.plan_next(now);
-                            continue;
-                        }
-                        (sub.choose(eligible), eligible)
-                    }
+                let picked = match stopped.take() {
+                    Some((bit, eligible)) => Some(Pick { bit, eligible, asks: true }),
+                    None => sub.pick(warps, now),
+                };
+                // While no other can issue, the warp need not be among those that ask.
+                let Some(Pick { bit, mut eligible, mut asks }) = picked else {
+                    sub.plan_next(now);
+                    continue;
                 };
                 let n = sub.slot(bit);
                 let warp = &mut warps[usize::from(n)];
@@ -199,8 +198,6 @@ impl Sm {
                     None => &contexts[usize::from(warp.context)],
                 };
                 let code = &context.code;
-                // Whether the warp is among those that ask. While no other can issue, it need not be.
-                let mut is_asking = true;
                 loop {
                     let timing = code.timing_of(warp.pc);
                     let mut to = warp.pc + 1;
@@ -235,7 +232,7 @@ impl Sm {
                             }
                             is_done = true;
                         } else {
-                            if !is_asking {
+                            if !asks {
                                 sub.ask(warp);
                             }
                             if is_turn {
@@ -249,7 +246,7 @@ impl Sm {
                     // It has executed, and goes through the load-store unit in its turn.
                     let is_loaded = !is_done && timing.loads_shared();
                     if is_loaded && !is_turn {
-                        if !is_asking {
+                        if !asks {
                             sub.ask(warp);
                         }
                         sub.stopped = Some((bit, eligible));
@@ -262,7 +259,7 @@ impl Sm {
                             shared.issue_loaded(&Issuing { context, timing, n, now }, &mut supply, sub, warp);
                         } else {
                             shared.issued[timing.class as usize] += 1;
-                            let start = supply.issue_executed(sub, n, warp, timing, now);
+                            let start = supply.issue_executed(sub, n, warp, timing, asks, now);
                             let issue = (now, start);
                             supply.leave_executed(n, warp, (code, timing), to, issue, &self.spec.latency);
                         }
@@ -277,7 +274,7 @@ impl Sm {
                     }
                     if is_timed {
                         if let Some(at) = sub.alone(warp, alone) {
-                            (now, sub.next, eligible, is_asking) = (at, at, 1 << bit.0, false);
+                            (now, sub.next, eligible, asks) = (at, at, 1 << bit.0, false);
                             continue;
                         }
                         sub.wait(bit, warp.since, now);
