@@ -66,14 +66,8 @@ impl Row<'_> {
         let sum = u64::from(self.counts[n % ROOM]) + cycles;
         self.counts[n % ROOM] = sum as u32;
         if sum > u64::from(u32::MAX) {
-            self.carry(n, sum);
+            carry(self.more, self.instruction, n, sum);
         }
-    }
-
-    #[cold]
-    fn carry(&mut self, n: usize, sum: u64) {
-        let reason = if n == 0 { Stall::NotSelected as u8 } else { n as u8 - 1 };
-        self.more.push((self.instruction as u32, reason, sum & !u64::from(u32::MAX)));
     }
 
     /// Charges cycles for want of a pipe, those in which the dispatcher was held, those in which others were chosen.
@@ -89,15 +83,27 @@ impl Row<'_> {
     }
 }
 
+/// Keeps what does not fit of a count. Not part of [`Row`], which is only in registers of the host.
+#[cold]
+#[inline(never)]
+fn carry(more: &mut Vec<(u32, u8, u64)>, instruction: usize, n: usize, sum: u64) {
+    let reason = if n == 0 { Stall::NotSelected as u8 } else { n as u8 - 1 };
+    more.push((instruction as u32, reason, sum & !u64::from(u32::MAX)));
+}
+
 impl StallTable {
     /// A table for so many instructions, all counts zero.
     pub fn reset(&mut self, instructions: usize) {
         *self = StallTable { instructions, ..StallTable::default() };
     }
 
+    /// Where there is no such row yet, there are none at all.
     #[cold]
+    #[inline(never)]
     fn make_room(&mut self) {
-        self.counts = vec![[0; ROOM]; self.instructions];
+        if self.counts.is_empty() {
+            self.counts = vec![[0; ROOM]; self.instructions];
+        }
     }
 
     /// Instructions that there is room for.
@@ -111,7 +117,7 @@ impl StallTable {
 
     #[inline(always)]
     pub fn row(&mut self, instruction: usize) -> Row<'_> {
-        if self.counts.is_empty() {
+        if instruction >= self.counts.len() {
             self.make_room();
         }
         Row { instruction, counts: &mut self.counts[instruction], more: &mut self.more }

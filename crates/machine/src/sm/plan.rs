@@ -1,6 +1,6 @@
 //! What a warp does next: when its next instruction can issue, and why not sooner.
 
-use super::code::{Code, NO_CONSTANT, Producer};
+use super::code::{Code, NO_CONSTANT, Producer, Timing};
 use super::constants::Constants;
 use super::core::{LINE_INSTRUCTIONS, Sm};
 use super::counted::{Counted, counters_of};
@@ -17,8 +17,8 @@ use crate::units::Cycle;
 /// How far planning came with what a sub-core has of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Planned {
-    /// All the way: the warp waits for the cycle `since`, and has to be put where it waits.
-    At,
+    /// All the way: the warp waits for this cycle, and has to be put where it waits.
+    At(u64),
     /// The same, for an answer.
     Waiting,
     /// The sub-core does not have the line of code.
@@ -48,7 +48,19 @@ impl<W: Watch> Supply<'_, W> {
         code: &Code,
         now: u64,
     ) -> Planned {
-        let timing = code.timing_of(warp.pc);
+        self.plan_as(sub, slot, warp, (code, code.timing_of(warp.pc)), now)
+    }
+
+    /// The same where the instruction has been looked up.
+    #[inline(always)]
+    pub fn plan_as(
+        &mut self,
+        sub: &mut SubCore,
+        slot: u16,
+        warp: &mut WarpSlot,
+        (code, timing): (&Code, &Timing),
+        now: u64,
+    ) -> Planned {
         warp.class = timing.class;
         warp.state = State::Timed;
         let pc = warp.row() as usize;
@@ -76,7 +88,7 @@ impl<W: Watch> Supply<'_, W> {
         }
         if timing.is_simple {
             warp.since = since;
-            return Planned::At;
+            return Planned::At(since);
         }
         // Where all that was on its way is there, nothing has to be looked up.
         if warp.open_until > since {
@@ -118,10 +130,10 @@ impl<W: Watch> Supply<'_, W> {
             if at > since {
                 self.stalls.charge(pc, Stall::ImcMiss, at - since);
                 self.watch.wait(slot, warp, (), Stall::ImcMiss, since, at);
-                warp.since = at;
+                (since, warp.since) = (at, at);
             }
         }
-        Planned::At
+        Planned::At(since)
     }
 
     /// Plans the next instruction of the warp in slot `n` with all that the SM has: sub-cores have come to this cycle. False
@@ -137,8 +149,8 @@ impl<W: Watch> Supply<'_, W> {
         now: u64,
     ) -> bool {
         match self.plan(sub, n, warp, code, now) {
-            Planned::At => {
-                sub.wait(warp.bit, warp.since, now);
+            Planned::At(since) => {
+                sub.wait(warp.bit, since, now);
                 true
             }
             Planned::Waiting => true,
@@ -161,8 +173,8 @@ impl<W: Watch> Supply<'_, W> {
         loop {
             let pc = warp.row() as usize;
             match missing {
-                Planned::At => {
-                    sub.wait(warp.bit, warp.since, now);
+                Planned::At(since) => {
+                    sub.wait(warp.bit, since, now);
                     return true;
                 }
                 Planned::Waiting => return true,

@@ -110,7 +110,7 @@ impl Shared<'_> {
         warp.pc += 1;
         let code = &i.context.code;
         let is_timed = match supply.plan(sub, i.n, warp, code, now) {
-            Planned::At => true,
+            Planned::At(_) => true,
             Planned::Waiting => false,
             missing => {
                 supply.plan_missing(missing, sub, warp, code, i.n, self.out, now);

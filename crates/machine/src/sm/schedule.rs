@@ -174,7 +174,7 @@ impl Sm {
             }
             supply.leave_executed(n, warp, (code, timing), to, (now, start), &self.spec.latency);
             match supply.plan(sub, n, warp, code, now) {
-                Planned::At => sub.wait(bit, warp.since, now),
+                Planned::At(since) => sub.wait(bit, since, now),
                 Planned::Waiting => {}
                 Planned::NoCode | Planned::NoConstant => {
                     (sub.unplanned, sub.next) = (Some(n), now);

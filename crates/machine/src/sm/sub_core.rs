@@ -54,6 +54,12 @@ impl Wheel {
         self.from + u64::from(self.occupied.rotate_right((self.from % SLOTS) as u32).trailing_zeros())
     }
 
+    /// Whether warps want to be looked at in the cycle after `now`, up to which all have been.
+    #[inline(always)]
+    fn has_next(&self, now: u64) -> bool {
+        self.from == now + 1 && self.occupied >> (self.from % SLOTS) & 1 != 0
+    }
+
     /// Takes out the warps of a cycle; none are left in earlier ones.
     #[inline(always)]
     fn collect(&mut self, now: u64) -> u64 {
@@ -112,6 +118,7 @@ struct Classes {
 /// Who issues in a cycle.
 pub struct Pick {
     pub bit: Bit,
+    pub slot: u16,
     /// Warps that could have.
     pub eligible: u64,
     /// Whether it is among those that ask. One that issues in the cycle in which it comes need not be.
@@ -135,8 +142,8 @@ pub struct SubCore {
     /// Of each pipe: cycles that a warp takes to enter, and the classes of the program that it runs.
     pipe_intervals: [u64; PIPES],
     pipe_classes: [u32; PIPES],
-    /// Pipes with room for warps that wait, a bit each.
-    queued: u32,
+    /// Classes with one or two pipes at which nobody queues and that run only such classes, a bit each.
+    few: u32,
     /// When the next warp can enter each pipe; never for places without one.
     pipe_free: [u64; PIPES],
     /// Pipes of a class; [`NO_PIPE`] where there are fewer.
@@ -198,9 +205,7 @@ impl SubCore {
             },
             pipe_intervals: std::array::from_fn(|n| pipes.get(n).map_or(0, |p| p.interval)),
             pipe_classes: [0; PIPES],
-            queued: (0..)
-                .zip(&pipes)
-                .fold(0, |set, (n, p)| set | u32::from(p.queue.is_some()) << (n % PIPES as u32)),
+            few: 0,
             pipes,
             pipe_free,
             pipes_of,
@@ -243,6 +248,16 @@ impl SubCore {
             of.own_pipe[c] = own.map_or(NO_PIPE, |_| pipes[0]);
             of.interval[c] = own.map_or(0, |p| p.interval);
         }
+        self.few = (0..CLASSES).filter(|&c| self.has_few(c)).fold(0, |set, c| set | 1 << c);
+    }
+
+    /// Whether a class has one or two pipes at which nobody queues, and so have all classes that run there.
+    fn has_few(&self, c: usize) -> bool {
+        let of = |c: usize| self.pipes_of[c].into_iter().filter(|&n| n != NO_PIPE).map(usize::from);
+        let classes = of(c).fold(0, |set, n| set | self.pipe_classes[n]);
+        let mut others = (0..CLASSES).filter(|k| classes >> k & 1 != 0);
+        let queues = of(c).any(|n| self.pipes[n].queue.is_some());
+        of(c).next().is_some() && of(c).count() <= 2 && !queues && others.all(|k| of(k).count() <= 2)
     }
 
     // --- warps come and go --------------------------------------------------------------------------------------
@@ -315,6 +330,12 @@ impl SubCore {
 
     // --- waiting ------------------------------------------------------------------------------------------------
 
+    /// The warp wants to be looked at in a cycle. What is next has to be found again.
+    #[inline(always)]
+    pub fn put(&mut self, bit: Bit, at: u64, now: u64) {
+        self.wheel.put(bit.0.into(), at, now);
+    }
+
     /// The warp wants to be looked at in a cycle.
     #[inline(always)]
     pub fn wait(&mut self, bit: Bit, at: u64, now: u64) {
@@ -380,39 +401,44 @@ impl SubCore {
             // Mostly one comes at a time, and mostly it is chosen: then it is known at once, and asks for nothing.
             if come != 0 && come & (come - 1) == 0 {
                 let bit = Bit(come.trailing_zeros() as u8);
-                let warp = &mut warps[usize::from(self.slot(bit))];
+                let slot = self.slot(bit);
+                let warp = &mut warps[usize::from(slot)];
                 let is_free = self.classes.free[warp.class as usize] <= now;
                 if warp.since == now && is_free && self.dispatch_free <= now {
                     if self.wanted == 0 {
-                        return Some(Pick { bit, eligible: come, asks: false });
+                        return Some(Pick { bit, slot, eligible: come, asks: false });
                     }
                     let eligible = self.eligible(now) | come;
                     let chosen = self.choose(eligible);
                     if chosen == bit {
-                        return Some(Pick { bit, eligible, asks: false });
+                        return Some(Pick { bit, slot, eligible, asks: false });
                     }
                     self.ask(warp);
-                    return Some(Pick { bit: chosen, eligible, asks: true });
+                    return Some(Pick { bit: chosen, slot: self.slot(chosen), eligible, asks: true });
                 }
             }
             self.ask_all(come, warps, now);
         }
         let eligible = self.eligible(now);
-        (eligible != 0).then(|| Pick { bit: self.choose(eligible), eligible, asks: true })
+        if eligible == 0 {
+            return None;
+        }
+        let bit = self.choose(eligible);
+        Some(Pick { bit, slot: self.slot(bit), eligible, asks: true })
     }
 
     /// When a warp issues that waits for the cycle `since`, if no other can issue up to then, and that is before `limit`.
     #[inline(always)]
-    pub fn alone(&mut self, warp: &mut WarpSlot, limit: u64) -> Option<u64> {
+    pub fn alone(&mut self, warp: &mut WarpSlot, since: u64, limit: u64) -> Option<u64> {
         if self.wanted != 0 {
             return None;
         }
-        let now = warp.since.max(self.classes.free[warp.class as usize]).max(self.dispatch_free);
+        let now = since.max(self.classes.free[warp.class as usize]).max(self.dispatch_free);
         if now >= limit || self.wheel.next() <= now {
             return None;
         }
-        if now > warp.since {
-            warp.marks = self.busy(warp.class, warp.since);
+        if now > since {
+            warp.marks = self.busy(warp.class, since);
         }
         self.wheel.from = now + 1;
         Some(now)
@@ -522,11 +548,25 @@ impl SubCore {
             self.pipe_free[own as usize % PIPES] = free;
             return now;
         }
-        self.enter_any(c, now)
+        if self.few >> c & 1 == 0 {
+            return self.enter_any(c, now);
+        }
+        let free = |n: usize| self.pipe_free[n];
+        let [p, q, ..] = self.pipes_of[c].map(|n| usize::from(n) % PIPES);
+        let n = if free(q) < free(p) { q } else { p };
+        self.pipe_free[n] = now + self.pipe_intervals[n];
+        let mut rest = self.pipe_classes[n];
+        while rest != 0 {
+            let c = rest.trailing_zeros() as usize % PLACES;
+            rest &= rest - 1;
+            let [p, q, ..] = self.pipes_of[c].map(|n| usize::from(n) % PIPES);
+            self.hold_class(c, now, self.pipe_free[p].min(self.pipe_free[q]));
+        }
+        now
     }
 
-    /// The same where classes share pipes, or queue.
-    #[inline(always)]
+    /// The same where classes have many pipes, or queue, or have none.
+    #[inline(never)]
     fn enter_any(&mut self, c: usize, now: u64) -> u64 {
         let pipes = self.pipes_of[c];
         if pipes[0] == NO_PIPE {
@@ -535,33 +575,20 @@ impl SubCore {
         // A place without a pipe is never free.
         let free = |n: u8| self.pipe_free[n as usize % PIPES];
         let sooner = |a: u8, b: u8| if free(b) < free(a) { b } else { a };
-        let mut best = sooner(pipes[0], pipes[1]);
-        if pipes[2] != NO_PIPE {
-            best = pipes[2..].iter().fold(best, |best, &n| sooner(best, n));
-        }
-        let n = best as usize % PIPES;
-        let (start, free) = match self.queued >> n & 1 {
-            0 => (now, now + self.pipe_intervals[n]),
-            _ => self.queue_up(n, now),
-        };
+        let n = pipes.into_iter().fold(pipes[0], sooner) as usize % PIPES;
+        let (start, free) = self.queue_up(n, now);
         self.pipe_free[n] = free;
         let mut rest = self.pipe_classes[n];
         while rest != 0 {
             let c = rest.trailing_zeros() as usize % PLACES;
             rest &= rest - 1;
-            if self.classes.free[c] != u64::MAX {
-                let [p, q, r, s] = self.pipes_of[c].map(|n| n as usize % PIPES);
-                let mut free = self.pipe_free[p].min(self.pipe_free[q]);
-                if r != usize::from(NO_PIPE) {
-                    free = free.min(self.pipe_free[r]).min(self.pipe_free[s]);
-                }
-                self.hold_class(c, now, free);
-            }
+            let free = self.pipes_of[c].map(|n| self.pipe_free[n as usize % PIPES]);
+            self.hold_class(c, now, free.into_iter().min().unwrap_or(now));
         }
         start
     }
 
-    /// A warp waits in front of a pipe that has a queue: when the pipe begins with it, and when the next one can come.
+    /// A warp waits in front of a pipe, where that has a queue: when the pipe begins with it, and when the next one can come.
     fn queue_up(&mut self, n: usize, now: u64) -> (u64, u64) {
         let pipe = &mut self.pipes[n];
         let Some(queue) = &mut pipe.queue else { return (now, now + pipe.interval) };
@@ -582,7 +609,7 @@ impl SubCore {
 
     #[inline(always)]
     fn hold_class(&mut self, c: usize, now: u64, free: u64) {
-        // A class only gets busier.
+        // A class only gets busier; one that is closed stays so.
         let old = self.classes.free[c];
         if free > old {
             self.classes.busy[c] += free.saturating_sub(old.max(now + 1));
@@ -690,6 +717,11 @@ impl SubCore {
     /// Sets the next cycle at which a warp could issue or wants to be looked at.
     #[inline(always)]
     pub fn plan_next(&mut self, now: u64) {
+        // Guessed by the host, which goes on with the next cycle before it knows who comes then.
+        if self.wheel.has_next(now) {
+            self.next = now + 1;
+            return;
+        }
         let mut next = u64::MAX;
         let mut rest = self.wanted;
         while rest != 0 {

@@ -183,15 +183,14 @@ impl Sm {
             'turn: while sub.next < alone {
                 let mut now = sub.next;
                 let picked = match stopped.take() {
-                    Some((bit, eligible)) => Some(Pick { bit, eligible, asks: true }),
+                    Some((bit, eligible)) => Some(Pick { bit, slot: sub.slot(bit), eligible, asks: true }),
                     None => sub.pick(warps, now),
                 };
                 // While no other can issue, the warp need not be among those that ask.
-                let Some(Pick { bit, mut eligible, mut asks }) = picked else {
+                let Some(Pick { bit, slot: n, mut eligible, mut asks }) = picked else {
                     sub.plan_next(now);
                     continue;
                 };
-                let n = sub.slot(bit);
                 let warp = &mut warps[usize::from(n)];
                 let context = match only {
                     Some(context) => context,
@@ -201,7 +200,7 @@ impl Sm {
                 loop {
                     let timing = code.timing_of(warp.pc);
                     let mut to = warp.pc + 1;
-                    let mut is_timed = true;
+                    let mut at = None;
                     let mut is_done = false;
                     let is_turn = now <= until;
                     if warp.ahead == 0 {
@@ -217,8 +216,8 @@ impl Sm {
                         {
                             let i = Issuing { context, timing, n, now };
                             match shared.issue(&i, cta, &mut supply, sub, warp) {
-                                Ended::Timed => {}
-                                Ended::Planned => is_timed = false,
+                                Ended::Timed => at = Some(warp.since),
+                                Ended::Planned => {}
                                 ended => {
                                     issued += 1;
                                     seen += u64::from(eligible.count_ones());
@@ -255,6 +254,7 @@ impl Sm {
                     issued += 1;
                     seen += u64::from(eligible.count_ones());
                     if !is_done {
+                        let behind = code.timing_of(to);
                         if is_loaded {
                             shared.issue_loaded(&Issuing { context, timing, n, now }, &mut supply, sub, warp);
                         } else {
@@ -263,21 +263,21 @@ impl Sm {
                             let issue = (now, start);
                             supply.leave_executed(n, warp, (code, timing), to, issue, &self.spec.latency);
                         }
-                        match supply.plan(sub, n, warp, code, now) {
-                            Planned::At => {}
-                            Planned::Waiting => is_timed = false,
+                        match supply.plan_as(sub, n, warp, (code, behind), now) {
+                            Planned::At(since) => at = Some(since),
+                            Planned::Waiting => {}
                             Planned::NoCode | Planned::NoConstant => {
                                 (sub.unplanned, sub.next) = (Some(n), now);
                                 break 'turn;
                             }
                         }
                     }
-                    if is_timed {
-                        if let Some(at) = sub.alone(warp, alone) {
+                    if let Some(since) = at {
+                        if let Some(at) = sub.alone(warp, since, alone) {
                             (now, sub.next, eligible, asks) = (at, at, 1 << bit.0, false);
                             continue;
                         }
-                        sub.wait(bit, warp.since, now);
+                        sub.put(bit, since, now);
                     }
                     match is_done || is_loaded {
                         true => sub.plan_next(now),
