@@ -54,10 +54,26 @@ pub struct Row<'a> {
 }
 
 impl Row<'_> {
+    /// The place of a reason: `NotSelected` comes first, the others follow in their order.
+    #[inline(always)]
+    fn place(reason: Stall) -> usize {
+        if reason == Stall::NotSelected { 0 } else { reason as usize + 1 }
+    }
+
     #[inline(always)]
     pub fn charge(&mut self, reason: Stall, cycles: u64) {
-        // `NotSelected` comes first, the others follow in their order.
-        self.add(if reason == Stall::NotSelected { 0 } else { reason as usize + 1 }, cycles);
+        self.add(Row::place(reason), cycles);
+    }
+
+    /// Charges one cycle.
+    #[inline(always)]
+    pub fn count(&mut self, reason: Stall) {
+        let n = Row::place(reason);
+        let (sum, is_over) = self.counts[n % ROOM].overflowing_add(1);
+        self.counts[n % ROOM] = sum;
+        if is_over {
+            carry(self.more, self.instruction, n, 1 << u32::BITS);
+        }
     }
 
     /// Adds to the count of the reason in place `n`.

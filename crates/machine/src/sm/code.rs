@@ -170,8 +170,9 @@ pub const NO_LAYOUT: u8 = u8::MAX;
 /// No constant operand.
 pub const NO_CONSTANT: u32 = u32::MAX;
 
-/// One instruction.
+/// One instruction, in one line of the host's cache.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub struct Timing {
     /// First of its places on the scoreboard in `Code::places`: those it writes, then those it reads.
     first: u32,
@@ -226,7 +227,11 @@ pub struct Timing {
     pub cache: Cache,
     /// The place for how its lanes lie in shared memory, or [`NO_LAYOUT`].
     pub layout: u8,
+    /// Loads from shared memory: nobody but its warp sees when it executes.
+    pub loads_shared: bool,
 }
+
+const _: () = assert!(size_of::<Timing>() == 64);
 
 impl Timing {
     /// Cycles until the k-th of its writes can be used.
@@ -250,12 +255,6 @@ impl Timing {
             self.constant = constants::numbered(self.constant, number);
         }
         self
-    }
-
-    /// Loads from shared memory: nobody but its warp sees when it executes.
-    #[inline(always)]
-    pub fn loads_shared(&self) -> bool {
-        (self.kind == Kind::Load) & (self.layout != NO_LAYOUT)
     }
 
     /// Goes through the load-store unit.
@@ -529,11 +528,12 @@ impl Code {
         let in_shared = image.code.iter().zip(&mut timings).filter(|(i, _)| in_shared(i));
         for (n, (_, t)) in in_shared.enumerate() {
             t.layout = (n % usize::from(LAYOUTS)) as u8;
+            t.loads_shared = t.kind == Kind::Load;
         }
         for n in 0..timings.len() {
             let behind = usize::from(timings[n].run);
             let next = timings.get(n + behind);
-            timings[n].goes_on = next.is_some_and(|t| t.loads_shared() && (behind == 0 || !t.is_late));
+            timings[n].goes_on = next.is_some_and(|t| t.loads_shared && (behind == 0 || !t.is_late));
         }
         code.timings = timings.into();
         code.checks = checks.into();
@@ -713,6 +713,7 @@ impl Places {
             constant: operand.map_or(NO_CONSTANT, |c| c.1),
             cache: cache(i),
             layout: NO_LAYOUT,
+            loads_shared: false,
         }
     }
 }

@@ -316,7 +316,7 @@ impl<W: Watch> Supply<'_, W> {
             row.charge_waiting(why, class.throttle());
             self.watch.waited(n, warp, sub.number, class, (why, [0; 2]), now);
         }
-        row.charge(Stall::Selected, 1);
+        row.count(Stall::Selected);
         self.watch.issue(n, warp.row(), sub.number, timing, now);
         if asks {
             sub.take(warp.bit, class);
@@ -378,7 +378,7 @@ fn run_ahead(resident: &mut Resident<'_>, warp: &mut WarpSlot, code: &Code, layo
             if executed < most {
                 break;
             }
-        } else if timing.loads_shared()
+        } else if timing.loads_shared
             && loads < Loaded::MOST
             && let Some(layout) = layouts.and_then(|l| l.get(timing.layout))
             && let Some(bit) = Loaded::bit(layout.passes, timing.words)

@@ -433,13 +433,25 @@ impl SubCore {
         if self.wanted != 0 {
             return None;
         }
-        let now = since.max(self.classes.free[warp.class as usize]).max(self.dispatch_free);
+        let free = self.classes.free[warp.class as usize].max(self.dispatch_free);
+        // Guessed by the host, which goes on before it knows when the pipe is free.
+        if free > since {
+            return self.alone_later(warp, free, limit);
+        }
+        if since >= limit || self.wheel.next() <= since {
+            return None;
+        }
+        self.wheel.from = since + 1;
+        Some(since)
+    }
+
+    /// The same where it has to wait until a pipe is free.
+    #[inline(never)]
+    fn alone_later(&mut self, warp: &mut WarpSlot, now: u64, limit: u64) -> Option<u64> {
         if now >= limit || self.wheel.next() <= now {
             return None;
         }
-        if now > since {
-            warp.marks = self.busy(warp.class, since);
-        }
+        warp.marks = self.busy(warp.class, warp.since);
         self.wheel.from = now + 1;
         Some(now)
     }
@@ -610,9 +622,9 @@ impl SubCore {
     #[inline(always)]
     fn hold_class(&mut self, c: usize, now: u64, free: u64) {
         // A class only gets busier; one that is closed stays so.
-        let old = self.classes.free[c];
+        let (old, next) = (self.classes.free[c], now + 1);
         if free > old {
-            self.classes.busy[c] += free.saturating_sub(old.max(now + 1));
+            self.classes.busy[c] += free.max(next) - old.max(next);
             self.classes.free[c] = free;
         }
     }

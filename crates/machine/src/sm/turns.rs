@@ -243,7 +243,7 @@ impl Sm {
                         }
                     }
                     // It has executed, and goes through the load-store unit in its turn.
-                    let is_loaded = !is_done && timing.loads_shared();
+                    let is_loaded = !is_done && timing.loads_shared;
                     if is_loaded && !is_turn {
                         if !asks {
                             sub.ask(warp);
