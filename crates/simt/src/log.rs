@@ -9,6 +9,7 @@
 
 use crate::memory::{Bounds, Memory};
 use crate::ops::atomic;
+use crate::prefetch::{HOST_LINE, prefetch};
 use isa::field::{AtomOp, AtomType};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -319,6 +320,16 @@ impl Log {
         }
     }
 
+    /// An entry takes effect soon: asks the host's caches for what it stores.
+    #[inline(always)]
+    fn expect(&self, e: &Entry) {
+        if !e.is_atomic {
+            let words = HOST_LINE / size_of::<u128>();
+            prefetch(&self.bytes, e.at as usize);
+            prefetch(&self.bytes, e.at as usize + words);
+        }
+    }
+
     /// Everything took effect.
     fn reset(&mut self) {
         if self.is_empty() {
@@ -358,13 +369,20 @@ pub fn apply(memory: &Memory, logs: &mut [&mut Log]) {
     let mut heads: BinaryHeap<Reverse<(u64, usize)>> = logs
         .iter()
         .enumerate()
-        .filter_map(|(n, log)| log.entries.first().map(|e| Reverse((e.cycle, n))))
+        .filter_map(|(n, log)| {
+            let first = log.entries.first()?;
+            log.expect(first);
+            Some(Reverse((first.cycle, n)))
+        })
         .collect();
     while let Some(Reverse((_, n))) = heads.pop() {
         let log = &mut logs[n];
         log.apply_until(&mut to, n, heads.peek().map(|head| head.0));
         match log.entries.get(log.done) {
-            Some(e) => heads.push(Reverse((e.cycle, n))),
+            Some(e) => {
+                heads.push(Reverse((e.cycle, n)));
+                log.expect(e);
+            }
             None => log.reset(),
         }
     }

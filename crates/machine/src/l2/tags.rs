@@ -119,12 +119,11 @@ impl Tags {
         }
     }
 
-    /// The same, with the set at hand: for what is known of the line. One that gives way is only written.
+    /// The same, with the set at hand: for what is known of the line, or of the one that gives way to it.
     #[inline(always)]
     pub fn expect_line(&self, set: u32, line: u64) {
-        if let Some(way) = self.find_way(set, line) {
-            prefetch(&self.lines, set as usize * self.ways + way);
-        }
+        let way = self.find_way(set, line).unwrap_or_else(|| self.oldest(set));
+        prefetch(&self.lines, set as usize * self.ways + way);
     }
 
     #[inline(always)]

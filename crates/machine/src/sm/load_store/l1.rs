@@ -138,11 +138,11 @@ impl Set {
 #[derive(Serialize, Deserialize)]
 pub struct Tags {
     slots: Vec<Slot>,
-    /// Places of lines, open addressing: upper half of an entry the first bits of the line's hash, lower half its slot.
+    /// Places of lines, open addressing: upper half of an entry the line's mark, lower half its slot.
     table: Box<[u32]>,
     sets: Box<[Set]>,
     ways: u32,
-    /// Takes the place in the table from the bits of the hash that entries have.
+    /// Takes the place in the table from a mark.
     shift: u32,
     /// Counts uses.
     clock: u64,
@@ -151,6 +151,9 @@ pub struct Tags {
     /// For [`Tags::oldest`]: lines that cannot give way now.
     aside: Vec<u64>,
 }
+
+/// Lines next to each other whose entries lie together; a power of two. Half a line of the host's caches.
+const NEIGHBOURS: u64 = 8;
 
 /// No line's entry: slots have lower numbers.
 const EMPTY: u32 = u32::MAX;
@@ -188,15 +191,20 @@ impl Tags {
         }
     }
 
-    #[inline(always)]
-    fn hash(line: u64) -> u64 {
-        (line / LINE).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-    }
-
-    /// The bits of a line's hash that its entry has.
+    /// What an entry has of its line: bits of a hash and, below them, the place among neighbours.
     #[inline(always)]
     fn mark(line: u64) -> u32 {
-        (Tags::hash(line) >> 48) as u32
+        let n = line / LINE;
+        let hash = (n / NEIGHBOURS).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        ((hash >> 48) & !(NEIGHBOURS - 1) | n % NEIGHBOURS) as u32
+    }
+
+    /// Where the search for a mark begins. Neighbours lie together: warps of a CTA mostly ask for them in one turn of the SM,
+    /// and the host's caches then fetch one line for all.
+    #[inline(always)]
+    fn home(&self, mark: u32) -> usize {
+        let below = NEIGHBOURS as u32 - 1;
+        (mark >> self.shift & !below | mark & below) as usize
     }
 
     /// The set of a line: as good as drawn by lot, so that sets overflow one after the other as a footprint grows. Of
@@ -217,7 +225,7 @@ impl Tags {
     pub fn find(&self, line: u64) -> Option<u32> {
         let mark = Tags::mark(line);
         let mask = self.table.len() - 1;
-        let mut place = (mark >> self.shift) as usize;
+        let mut place = self.home(mark);
         loop {
             let entry = self.table[place & mask];
             if entry == EMPTY {
@@ -243,13 +251,13 @@ impl Tags {
     /// A line will be looked up soon.
     #[inline(always)]
     pub fn expect(&self, line: u64) {
-        prefetch(&self.table, (Tags::mark(line) >> self.shift) as usize);
+        prefetch(&self.table, self.home(Tags::mark(line)));
     }
 
     /// The same, with the table's entry at hand.
     #[inline(always)]
     pub fn expect_slot(&self, line: u64) {
-        let entry = self.table[(Tags::mark(line) >> self.shift) as usize & (self.table.len() - 1)];
+        let entry = self.table[self.home(Tags::mark(line)) & (self.table.len() - 1)];
         self.expect_at(entry & 0xffff);
     }
 
@@ -338,7 +346,7 @@ impl Tags {
     fn list(&mut self, at: u32, line: u64) {
         let mark = Tags::mark(line);
         let mask = self.table.len() - 1;
-        let mut place = (mark >> self.shift) as usize;
+        let mut place = self.home(mark);
         while self.table[place & mask] != EMPTY {
             place += 1;
         }
@@ -350,7 +358,7 @@ impl Tags {
     fn unlist(&mut self, at: u32, line: u64) {
         let mark = Tags::mark(line);
         let mask = self.table.len() - 1;
-        let mut hole = (mark >> self.shift) as usize;
+        let mut hole = self.home(mark);
         let wanted = mark << 16 | at;
         while self.table[hole & mask] != wanted {
             hole += 1;
@@ -363,7 +371,7 @@ impl Tags {
                 break;
             }
             // How far it is from where its search begins.
-            let home = (entry >> 16 >> self.shift) as usize;
+            let home = self.home(entry >> 16);
             let distance = place.wrapping_sub(home) & mask;
             if distance >= place - hole {
                 self.table[hole & mask] = entry;
