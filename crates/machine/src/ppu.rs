@@ -19,7 +19,7 @@ use crate::sm::code::Code;
 use crate::sm::policy::{Choice, Program};
 use crate::sm::trace_cell::{RegisterError, Registers};
 use crate::sm::watch::Watcher;
-use crate::sm::{Begin, Context, Failure, Footprint, LAST_CYCLE, Sm, Tables, Work};
+use crate::sm::{Begin, Context, Failure, LAST_CYCLE, Sm, Tables, Work};
 use crate::stall::{STALLS, StallCycles};
 use crate::tasks::{Tasks, preferred_split, task_of};
 use crate::units::{Cycle, SmId};
@@ -561,11 +561,7 @@ impl<'l, 'p> Run<'l, 'p> {
         // With no CTA on its way to an SM, SMs may run on by themselves.
         let may_run_on = self.tasks.is_none() && self.services.is_none() && self.front.next_event().is_none();
         let ahead = if may_run_on { until + AHEAD } else { until };
-        let footprints: Vec<Footprint> = due.iter().map(|part| part.sm.footprint()).collect();
-        workers.each_with(&mut self.tables, &mut due, |tables, n, part| {
-            if let Some(next) = footprints.get(n + 1) {
-                next.expect();
-            }
+        workers.each_with(&mut self.tables, &mut due, |tables, _, part| {
             part.sm.deliver(&mut part.answers);
             part.sm.swap(tables);
             part.sm.run(&mut part.work, until, ahead);

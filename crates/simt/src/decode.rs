@@ -11,6 +11,7 @@ use crate::near::Near;
 use crate::ops::{
     atomic, collective, control, convert, float, half, integer, memory, modify, moves, system, uniform,
 };
+use crate::prefetch::HOST_LINE;
 use crate::program::Kernel;
 use crate::uninitialised;
 use crate::uop::{ROW, Uop};
@@ -225,14 +226,17 @@ impl Decoder {
         self.modify(i, u)
     }
 
-    /// Rows that an instruction reads and writes, to ask the host's caches for; not the one that swallows.
-    fn rows(&self, i: &Inst, u: &Uop) -> Vec<u32> {
+    /// What an instruction reads and writes of the file, in lines of the host's caches, to ask for it; not what swallows.
+    fn lines(&self, i: &Inst, u: &Uop) -> Vec<u32> {
         let mut rows = Vec::new();
+        let mut uniform = None;
         for &role in i.op.row().roles {
             let (first, count) = match role {
                 Role::CAddr if u.a == self.layout.zeros => continue,
                 Role::Addr | Role::CAddr => {
-                    rows.extend([u.b, u.u]);
+                    rows.push(u.b);
+                    // Of the uniform register, which may have two words, only the first lane is read.
+                    uniform = Some([u.u, u.u + ROW]);
                     (u.a, 1)
                 }
                 Role::A | Role::A2 | Role::AFrom => (u.a, i.width(role)),
@@ -247,7 +251,8 @@ impl Decoder {
             rows.extend((0..count).map(|k| first + k * ROW));
         }
         rows.retain(|&row| row != self.layout.swallow);
-        rows
+        let lines = |row: u32| (row..row + ROW).step_by(HOST_LINE);
+        rows.into_iter().flat_map(lines).chain(uniform.into_iter().flatten()).collect()
     }
 
     fn pick(&self, levels: Levels) -> crate::uop::Handler {
@@ -407,7 +412,7 @@ pub fn grown(old: &Kernel, code: &[Inst]) -> Result<Kernel, NoRoom> {
     let mut uops = old.uops.clone();
     for (pc, inst) in (first..).zip(code) {
         let u = decoder.instruction(pc, inst, soft[pc as usize]);
-        decoder.near.set(pc as usize, decoder.rows(inst, &u));
+        decoder.near.set(pc as usize, decoder.lines(inst, &u));
         uops.push(u);
     }
     if !code.is_empty() {
@@ -488,7 +493,7 @@ pub fn kernel(image: &Image, entry: usize, level: Isa, room: Room) -> Kernel {
         for pc in f.start..f.end {
             let inst = &image.code[pc as usize];
             let u = decoder.instruction(pc, inst, soft[pc as usize]);
-            decoder.near.set(pc as usize, decoder.rows(inst, &u));
+            decoder.near.set(pc as usize, decoder.lines(inst, &u));
             uops[pc as usize] = u;
             uses_printf |= inst.op == Op::Syscall && inst.get::<SysFn>() == SysFn::Vprintf;
             uses_heap |= inst.op == Op::Syscall && matches!(inst.get::<SysFn>(), SysFn::Malloc | SysFn::Free);

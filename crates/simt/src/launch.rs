@@ -2,8 +2,10 @@
 
 use crate::decode::{self, NoRoom, Pooled, Room};
 use crate::memory::Memory;
+use crate::prefetch::HOST_LINE;
 use crate::program::{Banks, Kernel, Program, launch_bank};
 use crate::runner::LaunchError;
+use crate::uop::ROW;
 use crate::watched::{self, What};
 use isa::Inst;
 use isa::abi::launch::{ENVREG, PARAMS, PARAMS_MAX};
@@ -98,14 +100,15 @@ pub struct Saved {
 }
 
 impl Launch {
-    /// Rows that a warp's first instructions, so many of them, and its start need, in bytes from the begin of its file.
-    pub fn first_rows(&self, instructions: usize) -> Vec<u32> {
+    /// Lines of the host's caches that a warp's first instructions, so many of them, and its start need, in bytes from the
+    /// begin of its file.
+    pub fn first_lines(&self, instructions: usize) -> Vec<u32> {
         let kernel = &self.kernel;
-        let mut rows = kernel.near.following(kernel.function.start as usize, instructions);
-        rows.extend_from_slice(&kernel.cleared);
-        rows.sort_unstable();
-        rows.dedup();
-        rows
+        let mut lines = kernel.near.following(kernel.function.start as usize, instructions);
+        lines.extend(kernel.cleared.iter().flat_map(|&row| (row..row + ROW).step_by(HOST_LINE)));
+        lines.sort_unstable();
+        lines.dedup();
+        lines
     }
 
     /// Everything but its program.

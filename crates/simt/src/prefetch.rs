@@ -17,19 +17,6 @@ pub fn prefetch_at<T>(address: *const T) {
     let _ = address;
 }
 
-/// The same for something that is needed a while later: not into the nearest cache, which is small.
-#[inline(always)]
-pub fn prefetch_near<T>(address: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        // SAFETY: as above.
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
-}
-
 /// Asks for all of a value.
 #[inline(always)]
 pub fn prefetch_all<T>(value: *const T) {

@@ -16,7 +16,6 @@ use crate::memory::{Bounds, Memory, MemoryError};
 use crate::ops::atomic;
 pub use crate::ops::layout::Layout;
 use crate::ops::layout::Step;
-use crate::prefetch::prefetch_all;
 use crate::runner::Whereabouts;
 use crate::special::{Place, Time};
 use crate::uop::{Flow, ROW, Uop};
@@ -259,21 +258,19 @@ impl<'l> Resident<'l> {
         }
     }
 
-    /// The same, with the warp at hand: for the rows of its next instructions.
+    /// The same, with the warp at hand: for what its next instructions use of its file.
     #[inline]
-    pub fn expect_rows(&self, w: usize) {
-        let Some(warp) = self.warps.get(w) else { return };
-        for &row in self.launch.kernel.near.at(warp.pc as usize) {
-            prefetch_all(warp.lanes.file.wrapping_add(row as usize).cast::<Row>());
+    pub fn expect_next(&self, w: usize) {
+        if let Some(warp) = self.warps.get(w) {
+            warp.expect_lines(self.launch.kernel.near.at(warp.pc as usize));
         }
     }
 
-    /// The same for rows of a warp that will start here, as [`Launch::first_rows`] names them.
+    /// The same for a warp that will start here, with what [`Launch::first_lines`] names.
     #[inline]
-    pub fn expect_start(&self, w: usize, rows: &[u32]) {
-        let Some(warp) = self.warps.get(w) else { return };
-        for &row in rows {
-            prefetch_all(warp.lanes.file.wrapping_add(row as usize).cast::<Row>());
+    pub fn expect_start(&self, w: usize, lines: &[u32]) {
+        if let Some(warp) = self.warps.get(w) {
+            warp.expect_lines(lines);
         }
     }
 

@@ -31,11 +31,6 @@ impl Incoming {
         self.list[self.next..].iter()
     }
 
-    /// Those that wait.
-    pub fn waiting(&self) -> &[Response] {
-        &self.list[self.next..]
-    }
-
     /// Takes answers that are in the order of their cycles.
     pub fn put(&mut self, answers: &mut Vec<Response>) {
         // What is over is left behind now and then: each answer moves once for that, on average.

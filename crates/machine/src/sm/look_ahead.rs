@@ -2,42 +2,22 @@
 
 use super::core::Sm;
 use super::sub_core::Bit;
-use super::warp::{Owner, Ready, WarpSlot};
+use super::warp::{Owner, WarpSlot};
 use super::work::{CtaSlot, Work};
 use crate::ports::RequestKind;
 use crate::units::Cycle;
-use simt::prefetch::{HOST_LINE, prefetch, prefetch_all, prefetch_near};
+use simt::prefetch::{prefetch, prefetch_all};
 
 /// A warp that has executed so many instructions that did not issue yet executes none in its SM's next turn, mostly.
 const FAR_AHEAD: u8 = 8;
 
-/// Places of a scoreboard that are asked for, beside the one that an answer is for.
-const PLACES: usize = 40;
-
-/// Places in the host's memory: where each begins, and its bytes. Only for hints, so others may own what is there.
-#[derive(Clone, Copy)]
-pub struct Footprint([(usize, usize); 4]);
-
-impl Footprint {
-    /// An SM has its turn soon: what it always needs comes nearer, not as near as what is needed now.
-    pub fn expect(&self) {
-        for (start, bytes) in self.0 {
-            for at in (start..start + bytes).step_by(HOST_LINE) {
-                prefetch_near(at as *const u8);
-            }
-        }
-    }
+/// The CTA of a warp that executes something in its SM's next turn, mostly.
+#[inline(always)]
+fn executes<'w, 'l>(work: &'w Work<'l>, warp: &WarpSlot) -> Option<&'w CtaSlot<'l>> {
+    work.ctas.get(warp.cta as usize).filter(|_| warp.ahead < FAR_AHEAD)
 }
 
 impl Sm {
-    /// What its turns always need.
-    pub fn footprint(&self) -> Footprint {
-        fn of<T>(list: &[T]) -> (usize, usize) {
-            (list.as_ptr() as usize, size_of_val(list))
-        }
-        Footprint([of(std::slice::from_ref(self)), of(&self.subs), of(&self.warps), of(self.inbox.waiting())])
-    }
-
     /// Answers until `until` are known, and so are the warps that will run. One step goes over all of them before the next
     /// one, which reads what the one before asked for.
     pub(super) fn look_ahead(&mut self, work: &Work<'_>, until: Cycle) {
@@ -65,37 +45,26 @@ impl Sm {
                 prefetch_all(warp);
             }
         }
-        self.look_at_starts(work, until, |warp, _, _| prefetch_all(warp));
         self.look_at_starts(work, until, |warp, cta, index| {
-            for place in (0..warp.places.len() / 2).step_by(HOST_LINE / size_of::<Ready>()) {
-                prefetch(&warp.places, place);
-            }
+            prefetch_all(warp);
             cta.resident.expect(index);
         });
         for owner in &self.expected {
             if let Some(warp) = self.warps.get(owner.warp as usize).filter(|w| w.since < until.0) {
-                // What other instructions wait for, too.
-                for place in (0..PLACES.min(warp.places.len() / 2)).step_by(HOST_LINE / size_of::<Ready>()) {
-                    prefetch(&warp.places, place);
-                }
                 prefetch(&warp.places, owner.first.into());
-                if warp.ahead < FAR_AHEAD
-                    && let Some(cta) = work.ctas.get(warp.cta as usize)
-                {
+                if let Some(cta) = executes(work, warp) {
                     cta.resident.expect(warp.index as usize);
                 }
             }
         }
         for owner in &self.expected {
-            if let Some(warp) = self.warps.get(owner.warp as usize)
-                && warp.since < until.0
-                && warp.ahead < FAR_AHEAD
-                && let Some(cta) = work.ctas.get(warp.cta as usize)
+            if let Some(warp) = self.warps.get(owner.warp as usize).filter(|w| w.since < until.0)
+                && let Some(cta) = executes(work, warp)
             {
-                cta.resident.expect_rows(warp.index as usize);
+                cta.resident.expect_next(warp.index as usize);
             }
         }
-        self.look_at_starts(work, until, |_, cta, index| cta.resident.expect_start(index, &work.first_rows));
+        self.look_at_starts(work, until, |_, cta, index| cta.resident.expect_start(index, &work.first_lines));
     }
 
     /// Warps of CTAs that will start: they mostly get the slots that those of the CTA before had. With the warp slot, the CTA

@@ -32,7 +32,6 @@ pub mod watch;
 mod work;
 
 pub use core::{Failure, Sm};
-pub use look_ahead::Footprint;
 pub use spec::{Latency, Pipe, Policy, Spec};
 pub use tables::Tables;
 pub use warp::LAST_CYCLE;

@@ -73,8 +73,8 @@ pub struct Work<'l> {
     pub arriving: Vec<Saved>,
     /// Register files that are left from earlier launches, for those of this one.
     pub files: Files,
-    /// Rows of registers that warps of the first launch need when they start.
-    pub first_rows: Vec<u32>,
+    /// Lines of register files that warps of the first launch need when they start.
+    pub first_lines: Vec<u32>,
 }
 
 /// Instructions of a warp that starts whose registers are asked of the host's caches.
@@ -86,14 +86,14 @@ pub const NO_CONTEXT: usize = usize::MAX;
 impl<'l> Work<'l> {
     /// What an SM works on at first: nothing.
     pub fn new(contexts: Arc<Vec<Context<'l>>>) -> Work<'l> {
-        let first_rows = contexts.first().map(|c| c.launch.first_rows(FIRST)).unwrap_or_default();
+        let first_lines = contexts.first().map(|c| c.launch.first_lines(FIRST)).unwrap_or_default();
         Work {
             contexts,
             ctas: Vec::new(),
             saved: Vec::new(),
             arriving: Vec::new(),
             files: Files::default(),
-            first_rows,
+            first_lines,
         }
     }
 
