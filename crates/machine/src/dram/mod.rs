@@ -8,6 +8,7 @@ use crate::counters::Counters;
 use crate::server::Calendar;
 use crate::units::Cycle;
 use serde::{Deserialize, Serialize};
+use simt::prefetch::prefetch;
 
 /// No row is open.
 const CLOSED: u64 = u64::MAX;
@@ -54,14 +55,27 @@ impl Channel {
         }
     }
 
+    /// The bank of a row.
+    #[inline(always)]
+    fn bank(&self, row: u64) -> usize {
+        // Rows that follow each other in one bank would make a stream wait for every row: fold the row's upper bits in.
+        let mask = self.banks.len() - 1;
+        (row ^ (row >> mask.count_ones())) as usize & mask
+    }
+
+    /// There may be an access at a byte soon.
+    #[inline(always)]
+    pub fn expect(&self, position: u64) {
+        prefetch(&self.banks, self.bank(position >> self.row_shift));
+    }
+
     /// Reads or writes `accesses` neighbouring accesses at byte `position` of this channel; when the last of the data
     /// has passed.
     pub fn access(&mut self, at: Cycle, position: u64, accesses: u32, counters: &mut Counters) -> Cycle {
         let spec = &self.spec;
         let row = position >> self.row_shift;
-        // Rows that follow each other in one bank would make a stream wait for every row: fold the row's upper bits in.
-        let mask = self.banks.len() - 1;
-        let bank = &mut self.banks[(row ^ (row >> mask.count_ones())) as usize & mask];
+        let bank = self.bank(row);
+        let bank = &mut self.banks[bank];
         let wanted = at.later(bank.free);
         let column = if bank.row == row {
             counters.dram_row_hits += 1;

@@ -101,7 +101,9 @@ impl Pair {
     #[inline(always)]
     pub fn expect_lines(&self, near: u32, ask: &Ask) {
         let (near, home) = (near as usize, ask.place.home as usize);
-        self.slices[home].tags.expect_line(ask.place.set, ask.line);
+        if !self.slices[home].tags.expect_line(ask.place.set, ask.line) {
+            self.channels[ask.place.channel as usize].expect(ask.place.position);
+        }
         if near != home {
             self.slices[near].tags.expect_line(ask.place.set, ask.line);
         }

@@ -119,11 +119,14 @@ impl Tags {
         }
     }
 
-    /// The same, with the set at hand: for what is known of the line, or of the one that gives way to it.
+    /// The same, with the set at hand: for what is known of the line, or of the one that gives way to it. Whether the line is
+    /// there.
     #[inline(always)]
-    pub fn expect_line(&self, set: u32, line: u64) {
-        let way = self.find_way(set, line).unwrap_or_else(|| self.oldest(set));
+    pub fn expect_line(&self, set: u32, line: u64) -> bool {
+        let found = self.find_way(set, line);
+        let way = found.unwrap_or_else(|| self.oldest(set));
         prefetch(&self.lines, set as usize * self.ways + way);
+        found.is_some()
     }
 
     #[inline(always)]

@@ -60,18 +60,19 @@ impl Part {
             for (at, n) in gpc.packets_for(number) {
                 let after = (at - first).min(u64::from(u32::MAX));
                 self.order.push(after << 32 | (g as u64) << 24 | u64::from(n));
+                self.pair.expect(gpc.half, gpc.packet(n));
             }
         }
         self.order.sort_unstable();
         let place = |key: u64| (&gpcs[(key >> 24) as usize & 0xff], key as u32 & 0xff_ffff);
+        let expect_lines = |pair: &Pair, key: u64| {
+            let (gpc, n) = place(key);
+            pair.expect_lines(gpc.half, gpc.packet(n));
+        };
+        self.order.iter().take(LOOK_AHEAD).for_each(|&key| expect_lines(&self.pair, key));
         for (i, &key) in self.order.iter().enumerate() {
-            if let Some(&key) = self.order.get(i + 2 * LOOK_AHEAD) {
-                let (gpc, n) = place(key);
-                self.pair.expect(gpc.half, gpc.packet(n));
-            }
             if let Some(&key) = self.order.get(i + LOOK_AHEAD) {
-                let (gpc, n) = place(key);
-                self.pair.expect_lines(gpc.half, gpc.packet(n));
+                expect_lines(&self.pair, key);
             }
             let (gpc, n) = place(key);
             gpc.answer(n, self.pair.serve(gpc.half, gpc.packet(n)));

@@ -37,13 +37,19 @@ impl Outgoing {
 
     /// Takes new requests, and moves those that leave before `until` to `outbox`, which is empty; whether there are some.
     pub fn send(&mut self, new: &mut Vec<Request>, until: Cycle, outbox: &mut Vec<Request>) -> bool {
+        // Mostly all leave at once, in order.
+        let is_plain = self.queue.is_empty() && new.last().is_none_or(|r| r.at < until);
+        if is_plain && new.is_sorted_by_key(|r| r.at) {
+            std::mem::swap(new, outbox);
+            return !outbox.is_empty();
+        }
         while let Some(r) = self.queue.front().filter(|r| r.at < until) {
             self.code -= u32::from(is_code(r));
             outbox.push(*r);
             self.queue.pop_front();
         }
         outbox.reserve(new.len());
-        // Most leave at once: these do not go through the queue.
+        // Those that leave at once do not go through the queue.
         for r in new.drain(..) {
             if r.at < until {
                 if outbox.last().is_none_or(|last| last.at <= r.at) {

@@ -12,9 +12,6 @@ use isa::field::Cache;
 /// Requests that can wait to leave the SM and still take sectors along.
 const LEAVING: usize = 8;
 
-/// Lines of an access by which the host's caches are asked for what one needs before its turn.
-const AHEAD: usize = 4;
-
 impl LoadStore {
     /// An access to global or local memory that comes to the tags at `at`: when it gets there, and its result. `shared`:
     /// the result of lanes that went to shared memory.
@@ -48,6 +45,7 @@ impl LoadStore {
         }
         pieces.list().iter().for_each(|p| self.cache.expect(p.line));
         let tags = pieces.look_up(self.spec.l1.tags_per_cycle);
+        pieces.list().iter().for_each(|p| self.cache.expect_slot(p.line));
         let begin = self.tags.serve(at, u64::from(tags));
         counters.l1_requests += 1;
         let access = Access { begin, tags, other: shared.known(begin), locals };
@@ -100,7 +98,6 @@ impl LoadStore {
         // Other SMs may have written what these read.
         let bypasses_global = matches!(op.cache, Cache::Cg | Cache::Cv);
         for (n, p) in pieces.list().iter().enumerate() {
-            self.look_ahead(pieces, n);
             let is_local = n >= access.locals;
             let sectors = p.sectors();
             looked_up += count(sectors);
@@ -204,7 +201,6 @@ impl LoadStore {
     ) -> Outcome {
         let mut waiting = NONE;
         for (n, p) in pieces.list().iter().enumerate() {
-            self.look_ahead(pieces, n);
             let is_local = n >= access.locals;
             let (sectors, whole) = (p.sectors(), p.whole());
             counters.l1_sectors += u64::from(count(sectors));
@@ -269,7 +265,6 @@ impl LoadStore {
         let waiting = self.flights.open(op.owner, op.kind, 0, access.other);
         self.direct(access.begin, passes, Path::Global, op.kind, counters);
         for (n, p) in pieces.list().iter().enumerate().take(32) {
-            self.look_ahead(pieces, n);
             let sectors = p.sectors();
             if let Some(at) = self.cache.find(p.line) {
                 self.cache.slot(at).forget(sectors);
@@ -284,16 +279,6 @@ impl LoadStore {
             Outcome::Pending
         } else {
             Outcome::At(access.begin)
-        }
-    }
-
-    /// Piece `n` is next: those behind it come nearer.
-    #[inline(always)]
-    fn look_ahead(&self, pieces: &impl Lines, n: usize) {
-        let list = pieces.list();
-        if list.len() > AHEAD {
-            // The last one again and again: no branch that a host would have to guess.
-            self.cache.expect_slot(list[(n + AHEAD).min(list.len() - 1)].line);
         }
     }
 
