@@ -191,9 +191,7 @@ impl Warp {
     /// The same for lines of its file.
     #[inline(always)]
     pub(crate) fn expect_lines(&self, lines: &[u32]) {
-        for &line in lines {
-            prefetch_at(self.lanes.file.wrapping_add(line as usize));
-        }
+        lines.iter().for_each(|&line| prefetch_at(self.lanes.file.wrapping_add(line as usize)));
     }
 
     /// The slot is not needed any more, but its file is.

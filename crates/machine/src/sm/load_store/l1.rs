@@ -140,10 +140,10 @@ pub struct Tags {
     slots: Vec<Slot>,
     /// Places of lines, open addressing: upper half of an entry the line's mark, lower half its slot.
     table: Box<[u32]>,
-    sets: Box<[Set]>,
-    ways: u32,
     /// Takes the place in the table from a mark.
     shift: u32,
+    sets: Box<[Set]>,
+    ways: u32,
     /// Counts uses.
     clock: u64,
     /// Lines newer than memory behind may be here.
@@ -196,7 +196,7 @@ impl Tags {
     fn mark(line: u64) -> u32 {
         let n = line / LINE;
         let hash = (n / NEIGHBOURS).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        ((hash >> 48) & !(NEIGHBOURS - 1) | n % NEIGHBOURS) as u32
+        (((hash >> 48) & !(NEIGHBOURS - 1)) | (n % NEIGHBOURS)) as u32
     }
 
     /// Where the search for a mark begins. Neighbours lie together: warps of a CTA mostly ask for them in one turn of the SM,
@@ -204,7 +204,7 @@ impl Tags {
     #[inline(always)]
     fn home(&self, mark: u32) -> usize {
         let below = NEIGHBOURS as u32 - 1;
-        (mark >> self.shift & !below | mark & below) as usize
+        (((mark >> self.shift) & !below) | (mark & below)) as usize
     }
 
     /// The set of a line: as good as drawn by lot, so that sets overflow one after the other as a footprint grows. Of
