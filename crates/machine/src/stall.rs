@@ -191,6 +191,12 @@ mod tests {
         assert_eq!(rows[1][Stall::NotSelected as usize], 3 * (3 << 30));
         assert_eq!(rows[1][Stall::Wait as usize], 3);
         assert_eq!(rows[0], [0; STALLS]);
+        // One by one, too.
+        let mut counted = StallTable::default();
+        counted.reset(1);
+        counted.charge(0, Stall::Selected, u32::MAX.into());
+        (0..2).for_each(|_| counted.row(0).count(Stall::Selected));
+        assert_eq!(counted.add_to(&mut [[0; STALLS]]), (1 << 32) + 1);
         // Nor where tables are put together.
         let mut other = table.clone();
         table.take_in(&mut other);

@@ -101,5 +101,18 @@ mod tests {
         assert!(outgoing.send(&mut new, Cycle(8), &mut outbox));
         assert_eq!(outbox.iter().map(|r| r.token.0).collect::<Vec<_>>(), [0, 2, 4, 3]);
         assert_eq!((outgoing.next(), outgoing.code().count()), (Some(Cycle(9)), 0));
+        // Whether they leave at once or not, in order or not.
+        let mut send = |mut new: Vec<Request>, until: u64| {
+            let mut outbox = Vec::new();
+            let any = outgoing.send(&mut new, Cycle(until), &mut outbox);
+            assert!(new.is_empty() && any != outbox.is_empty());
+            outbox.iter().map(|r| r.token.0).collect::<Vec<_>>()
+        };
+        assert_eq!(send(vec![], 10), [1]);
+        assert!(send(vec![], 11).is_empty());
+        assert_eq!(send(vec![request(5, 12, load), request(6, 13, code)], 14), [5, 6]);
+        assert_eq!(send(vec![request(7, 15, load), request(8, 14, load)], 16), [8, 7]);
+        assert_eq!(send(vec![request(9, 16, load), request(10, 18, load)], 18), [9]);
+        assert_eq!(send(vec![request(11, 18, load)], 19), [10, 11]);
     }
 }
