@@ -257,6 +257,12 @@ impl Timing {
         self
     }
 
+    /// Lanes may go elsewhere, or end; if none does, nobody but the warp has to know.
+    #[inline(always)]
+    pub fn may_leave(&self) -> bool {
+        matches!(self.kind, Kind::Branch | Kind::Exit)
+    }
+
     /// Goes through the load-store unit.
     pub fn is_memory(&self) -> bool {
         use Kind::*;

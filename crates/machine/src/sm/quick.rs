@@ -1,5 +1,5 @@
 //! Issuing, inside the turns of sub-cores, what goes to the units that they share: as [`Sm::issue`](super::core::Sm)
-//! does, for whole warps that no policy holds. All sub-cores have come to the cycle.
+//! does, for warps that no policy holds. All sub-cores have come to the cycle.
 
 use super::code::{CLASSES, Kind, NO_LAYOUT, Timing};
 use super::core::Failure;
@@ -92,6 +92,7 @@ impl Shared<'_> {
         let threads = if W::THREADS { cta.resident.active(index).count_ones() } else { 0 };
         let asked = self.out.len();
         if let Some(layout) = self.layouts.get(timing.layout)
+            && cta.resident.is_whole(index)
             && cta.resident.step_shared(index, layout)
         {
             let passes = layout.passes;

@@ -3,7 +3,7 @@
 //! Most instructions concern nobody but their warp. As long as only such issue, a sub-core runs by itself, in a loop that
 //! touches nothing but its own state; in front of any other it waits until all sub-cores have come to that cycle.
 
-use super::code::{Class, Code, Kind, Timing};
+use super::code::{Class, Code, Timing};
 use super::core::{Sm, Turn};
 use super::layouts::Layouts;
 use super::plan::{Planned, Supply};
@@ -284,7 +284,7 @@ impl<W: Watch> Supply<'_, W> {
         } else if timing.run > 0 {
             // No more than asked for.
             warp.ahead = resident.run(index, timing.run.into()) as u8;
-        } else if timing.kind == Kind::Branch
+        } else if timing.may_leave()
             && let Some(pc) = resident.branch(index)
         {
             (warp.ahead, to) = (1, pc);
@@ -341,7 +341,7 @@ impl<W: Watch> Supply<'_, W> {
     ) {
         let pc = warp.pc;
         (warp.issued, warp.since, warp.pc) = (now, now + 1, to);
-        if timing.kind == Kind::Branch {
+        if timing.may_leave() {
             let lasts = if to == pc + 1 { latency.branch_not_taken } else { latency.branch };
             let at = now + u64::from(lasts.max(1));
             self.watch.branch(n, warp.rows + pc);

@@ -561,7 +561,9 @@ impl SubCore {
             return now;
         }
         if self.few >> c & 1 == 0 {
-            return self.enter_any(c, now);
+            // What goes to the units that sub-cores share has none.
+            let has_none = self.pipes_of[c][0] == NO_PIPE;
+            return if has_none { now } else { self.enter_any(c, now) };
         }
         let free = |n: usize| self.pipe_free[n];
         let [p, q, ..] = self.pipes_of[c].map(|n| usize::from(n) % PIPES);
@@ -577,13 +579,10 @@ impl SubCore {
         now
     }
 
-    /// The same where classes have many pipes, or queue, or have none.
+    /// The same where classes have many pipes, or queue.
     #[inline(never)]
     fn enter_any(&mut self, c: usize, now: u64) -> u64 {
         let pipes = self.pipes_of[c];
-        if pipes[0] == NO_PIPE {
-            return now;
-        }
         // A place without a pipe is never free.
         let free = |n: u8| self.pipe_free[n as usize % PIPES];
         let sooner = |a: u8, b: u8| if free(b) < free(a) { b } else { a };

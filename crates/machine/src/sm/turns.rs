@@ -212,7 +212,6 @@ impl Sm {
                         } else if is_quick(timing)
                             && is_turn
                             && (now < horizon || !Sm::leaves(timing.class))
-                            && cta.resident.is_whole(usize::from(warp.index))
                         {
                             let i = Issuing { context, timing, n, now };
                             match shared.issue(&i, cta, &mut supply, sub, warp) {
