@@ -22,6 +22,7 @@ use crate::uop::{Flow, ROW, Uop};
 pub use crate::warp::Issuing;
 use crate::warp::{self, Env, SLICE, Warp};
 use crate::watched::Observer;
+use isa::Op;
 use serde::{Deserialize, Serialize};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -416,6 +417,28 @@ impl<'l> Resident<'l> {
         warp.executed += 1;
         warp.thread_executed += u64::from(active.count_ones());
         Some(warp.pc)
+    }
+
+    /// Ends a warp whose next instruction is an exit, if all lanes that it has left take it together. Else nothing is
+    /// executed, and [`Resident::step`] knows what to do.
+    #[inline]
+    pub fn exit(&mut self, w: usize) -> bool {
+        let u = self.uop(&self.warps[w]);
+        let warp = &mut self.warps[w];
+        let active = warp.lanes.active;
+        debug_assert!(u.op == Op::Exit);
+        if active == 0 || warp.is_split() || warp.lanes.mask(u) != active {
+            return false;
+        }
+        let threads = active.count_ones();
+        warp.executed += 1;
+        warp.thread_executed += u64::from(threads);
+        warp.rotate_at = warp.executed + SLICE;
+        warp.pc += 1;
+        (warp.lanes.live, warp.lanes.active) = (0, 0);
+        // SAFETY: owned, and no other reference exists.
+        unsafe { self.cta.as_mut() }.exit(threads);
+        true
     }
 
     /// After an instruction that jumped, or that needs more than its handler does.

@@ -227,6 +227,37 @@ impl Sm {
         self.subs[s].plan_next(now);
     }
 
+    /// The same for an exit: mostly all lanes take it, and then nothing has to be found out.
+    pub(super) fn exit(&mut self, work: &mut Work<'_>, s: usize, chosen: Chosen) {
+        let is_plain = self.watcher.is_none() && self.policies.is_none() && !self.is_optimizing();
+        let n = usize::from(chosen.slot);
+        let warp = &mut self.warps[n];
+        let cta = &mut work.ctas[usize::from(warp.cta)];
+        if !is_plain || !cta.resident.exit(warp.index.into()) {
+            return self.act(work, s, chosen);
+        }
+        let timing = work.contexts[usize::from(warp.context)].code.timing_of(warp.pc);
+        let sub = &mut self.subs[s];
+        let now = sub.next;
+        self.counters.eligible_cycles += 1;
+        self.counters.eligible_warps += u64::from(chosen.eligible.count_ones());
+        self.counters.issue_cycles += 1;
+        self.issued_by_class[timing.class as usize] += 1;
+        let mut row = self.stalls.row(warp.row() as usize);
+        if now > warp.since {
+            row.charge_waiting(sub.why(warp, timing.class, now), timing.class.throttle());
+        }
+        row.count(Stall::Selected);
+        (warp.issued, warp.since) = (now, now + 1);
+        sub.take(warp.bit, timing.class);
+        sub.enter(timing.class, now);
+        if timing.bank_reads != 0 {
+            sub.read_banks(now, timing.bank_reads);
+        }
+        self.end_warp(work, n, now);
+        self.subs[s].plan_next(now);
+    }
+
     /// Issues as many instructions of the chosen warp as there are dispatch units.
     pub(super) fn issue_warp(&mut self, work: &mut Work<'_>, s: usize, n: usize, now: u64) {
         self.issue(work, s, n, now);

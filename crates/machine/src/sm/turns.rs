@@ -1,6 +1,7 @@
 //! Turns of sub-cores, one after the other, where no policy has to be asked: what one does by itself, and what goes to
 //! the units that they share. All that else concerns others ends it.
 
+use super::code::Kind;
 use super::core::{Sm, Turn};
 use super::outgoing::is_code;
 use super::plan::{Planned, Supply};
@@ -22,6 +23,8 @@ enum Halt {
     Unplanned(usize),
     /// Something that others see.
     Act(usize, Chosen),
+    /// The same: a warp mostly ends.
+    Exit(usize, Chosen),
     /// Where a warp of the sub-core goes on has to be found out.
     Moved(usize, u16, u64),
 }
@@ -98,6 +101,7 @@ impl Sm {
                     self.subs[s].plan_next(now);
                 }
                 Halt::Act(s, chosen) => self.act(work, s, chosen),
+                Halt::Exit(s, chosen) => self.exit(work, s, chosen),
                 Halt::Moved(s, n, now) => {
                     self.go_on(work, n.into(), now + 1, Stall::BranchResolving, now);
                     self.subs[s].plan_next(now);
@@ -209,9 +213,7 @@ impl Sm {
                             supply.execute(&mut cta.resident, warp, (code, timing), Some(shared.layouts));
                         if let Some(next) = executed {
                             to = next;
-                        } else if is_quick(timing)
-                            && is_turn
-                            && (now < horizon || !Sm::leaves(timing.class))
+                        } else if is_quick(timing) && is_turn && (now < horizon || !Sm::leaves(timing.class))
                         {
                             let i = Issuing { context, timing, n, now };
                             match shared.issue(&i, cta, &mut supply, sub, warp) {
@@ -234,7 +236,13 @@ impl Sm {
                                 sub.ask(warp);
                             }
                             if is_turn {
-                                break 'turns Halt::Act(s, Chosen { slot: n, eligible });
+                                let chosen = Chosen { slot: n, eligible };
+                                let is_exit = timing.kind == Kind::Exit;
+                                break 'turns if is_exit {
+                                    Halt::Exit(s, chosen)
+                                } else {
+                                    Halt::Act(s, chosen)
+                                };
                             }
                             // Others come first.
                             sub.stopped = Some((bit, eligible));

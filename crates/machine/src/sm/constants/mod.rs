@@ -41,16 +41,15 @@ struct Flight {
 }
 
 /// A load at its work: it reads the lines of its places in their order, and waits at each one that is not there.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Load {
     owner: u64,
     /// When all that it has read was there, and the cycles from then to the result.
     ready: Cycle,
     rest: u64,
-    lines: [u64; PLACES],
-    /// Lines in all, and lines read.
-    len: u8,
-    read: u8,
+    /// The line that it reads next, and those behind it, the next one last: mostly none.
+    line: u64,
+    behind: Vec<u64>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -177,14 +176,17 @@ impl Constants {
         {
             return Fetched::At(start.later(at) + rest);
         }
-        let mut load = Load { owner, ready: start, rest, lines: [0; PLACES], len: 0, read: 0 };
-        for &offset in offsets.iter().take(PLACES) {
-            let line = self.line(bank, offset);
-            if load.len == 0 || load.lines[usize::from(load.len) - 1] != line {
-                load.lines[usize::from(load.len)] = line;
-                load.len += 1;
+        let mut lines = offsets.iter().take(PLACES).map(|&offset| self.line(bank, offset));
+        let Some(line) = lines.next() else { return Fetched::At(start + rest) };
+        let (mut behind, mut last) = (Vec::new(), line);
+        for next in lines {
+            if next != last {
+                behind.push(next);
+                last = next;
             }
         }
+        behind.reverse();
+        let mut load = Load { owner, ready: start, rest, line, behind };
         if self.read(&mut load, now, out, counters) {
             return Fetched::At(load.ready + load.rest);
         }
@@ -194,8 +196,8 @@ impl Constants {
 
     /// Reads lines as far as they are there; whether that is all. Else the next one is asked for.
     fn read(&mut self, load: &mut Load, now: Cycle, out: &mut Vec<Request>, counters: &mut Counters) -> bool {
-        while load.read < load.len {
-            let line = load.lines[usize::from(load.read)];
+        loop {
+            let line = load.line;
             if let Some(at) = self.loads.find(line) {
                 load.ready = load.ready.later(at);
             } else {
@@ -207,9 +209,11 @@ impl Constants {
                 load.rest += self.shared_latency;
                 self.loads.insert(line, now);
             }
-            load.read += 1;
+            match load.behind.pop() {
+                Some(next) => load.line = next,
+                None => return true,
+            }
         }
-        true
     }
 
     /// Asks the GPC's cache for a line unless it is on its way.
@@ -261,12 +265,13 @@ impl Constants {
         // Those that go on waiting keep their order.
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.retain_mut(|load| {
-            if load.lines[usize::from(load.read)] != line {
+            if load.line != line {
                 return true;
             }
-            load.read += 1;
             load.ready = load.ready.later(r.at);
-            let complete = self.read(load, r.at, out, counters);
+            let next = load.behind.pop();
+            load.line = next.unwrap_or(line);
+            let complete = next.is_none() || self.read(load, r.at, out, counters);
             if complete {
                 done.push((load.owner, load.ready + load.rest));
             }

@@ -89,6 +89,12 @@ impl Arbiter {
     #[inline]
     fn mark(&mut self, at: Cycle, cycles: u32) {
         self.end = self.end.max(at.0 + u64::from(cycles));
+        if let Some((word, bits)) = only_word(at, cycles) {
+            if self.keeps(word) {
+                self.bits[word as usize % WORDS] |= bits;
+            }
+            return;
+        }
         for (word, bits) in words(at, cycles) {
             if self.keeps(word) {
                 self.bits[word as usize % WORDS] |= bits;
@@ -108,9 +114,21 @@ impl Arbiter {
     }
 
     fn count(&self, at: Cycle, cycles: u32) -> u32 {
+        if let Some((word, bits)) = only_word(at, cycles) {
+            let taken = self.bits[word as usize % WORDS] & bits;
+            return if self.keeps(word) { taken.count_ones() } else { 0 };
+        }
         let kept = words(at, cycles).filter(|&(word, _)| self.keeps(word));
         kept.map(|(word, bits)| (self.bits[word as usize % WORDS] & bits).count_ones()).sum()
     }
+}
+
+/// The word that all of so many cycles from `at` on are in, and their bits there: mostly there are few.
+#[inline(always)]
+fn only_word(at: Cycle, cycles: u32) -> Option<(u64, u64)> {
+    let (first, cycles) = (at.0 % 64, u64::from(cycles));
+    let is_one = cycles != 0 && first + cycles <= 64;
+    is_one.then(|| (at.0 / 64, (u64::MAX >> (64 - cycles)) << first))
 }
 
 /// The words that so many cycles from `at` on are in, and their bits there.
