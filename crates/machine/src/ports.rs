@@ -124,6 +124,29 @@ pub struct CtaEnd {
     pub thread_instructions: u64,
 }
 
+/// Bits of a key that name an answer's place.
+const PLACE: u32 = 16;
+
+/// Brings answers in the order of their cycles, those of one cycle as they came. `keys` and `copies` are scratch.
+pub fn sort(list: &mut [Response], keys: &mut Vec<u64>, copies: &mut Vec<Response>) {
+    if list.is_sorted_by_key(|r| r.at) {
+        return;
+    }
+    let cycles = || list.iter().map(|r| r.at);
+    let (first, last) = (cycles().min().unwrap_or_default(), cycles().max().unwrap_or_default());
+    if list.len() > 1 << PLACE || last.since(first) >> (u64::BITS - PLACE) != 0 {
+        return list.sort_by_key(|r| r.at);
+    }
+    keys.clear();
+    keys.extend(list.iter().zip(0..).map(|(r, n)| r.at.since(first) << PLACE | n));
+    keys.sort_unstable();
+    copies.clear();
+    copies.extend_from_slice(list);
+    for (to, key) in list.iter_mut().zip(keys) {
+        *to = copies[(*key & ((1 << PLACE) - 1)) as usize];
+    }
+}
+
 /// Brings a list in order whose parts before and from `middle` on are. New answers mostly come after what waits already:
 /// only what comes after the first of them moves.
 pub fn merge(list: &mut [Response], middle: usize, late: &mut Vec<Response>) {
@@ -149,6 +172,25 @@ pub fn merge(list: &mut [Response], middle: usize, late: &mut Vec<Response>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lists_are_sorted_as_they_came() {
+        let answer = |at: u64, token: u32| Response {
+            at: Cycle(at),
+            token: Token(token),
+            line: 0,
+            sectors: 1,
+            kind: RequestKind::Load,
+        };
+        for last in [12, u64::MAX] {
+            let times = [3, 5, 5, 9, 1, 5, 8, last, 1];
+            let mut list: Vec<Response> = (0..9).map(|n| answer(times[n], n as u32)).collect();
+            let mut expected = list.clone();
+            expected.sort_by_key(|r| r.at);
+            sort(&mut list, &mut Vec::new(), &mut Vec::new());
+            assert_eq!(list, expected);
+        }
+    }
 
     #[test]
     fn lists_are_merged_in_order() {

@@ -9,7 +9,7 @@
 
 use crate::memory::{Bounds, Memory};
 use crate::ops::atomic;
-use crate::prefetch::{HOST_LINE, prefetch};
+use crate::prefetch::{HOST_LINE, prefetch, prefetch_at};
 use isa::field::{AtomOp, AtomType};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -320,13 +320,16 @@ impl Log {
         }
     }
 
-    /// An entry takes effect soon: asks the host's caches for what it stores.
+    /// An entry takes effect soon: asks the host's caches for what it stores, and for where that goes.
     #[inline(always)]
-    fn expect(&self, e: &Entry) {
+    fn expect(&self, e: &Entry, memory: &Memory) {
         if !e.is_atomic {
             let words = HOST_LINE / size_of::<u128>();
             prefetch(&self.bytes, e.at as usize);
             prefetch(&self.bytes, e.at as usize + words);
+            let to = memory.origin().wrapping_add(e.start as usize);
+            prefetch_at(to);
+            prefetch_at(to.wrapping_add(HOST_LINE));
         }
     }
 
@@ -371,7 +374,7 @@ pub fn apply(memory: &Memory, logs: &mut [&mut Log]) {
         .enumerate()
         .filter_map(|(n, log)| {
             let first = log.entries.first()?;
-            log.expect(first);
+            log.expect(first, memory);
             Some(Reverse((first.cycle, n)))
         })
         .collect();
@@ -381,7 +384,7 @@ pub fn apply(memory: &Memory, logs: &mut [&mut Log]) {
         match log.entries.get(log.done) {
             Some(e) => {
                 heads.push(Reverse((e.cycle, n)));
-                log.expect(e);
+                log.expect(e, memory);
             }
             None => log.reset(),
         }

@@ -4,14 +4,15 @@
 /// Bytes that a host's caches fetch at once.
 pub const HOST_LINE: usize = 64;
 
-/// Asks for what is at an address, if anything is.
+/// Asks for what is at an address, if anything is. It comes to the second level of a host's caches: the first one waits for
+/// few lines at a time, fewer than are asked for together, and holds what a turn needs no longer than until then.
 #[inline(always)]
 pub fn prefetch_at<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         // SAFETY: a hint reads and changes nothing that a program can see, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = address;

@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::counters::Counters;
 use crate::crossbar::Channels;
 use crate::l2::{Ask, Map, Place};
-use crate::ports::{Request, RequestKind, Response, merge};
+use crate::ports::{Request, RequestKind, Response, merge, sort};
 use crate::tpc::Port;
 use crate::units::{Cycle, LINE, Token};
 use coalescer::Coalescer;
@@ -96,6 +96,8 @@ pub struct Gpc {
     /// Answers that each SM's list had before this exchange's.
     before: Vec<u32>,
     late: Vec<Response>,
+    #[serde(skip)]
+    keys: Vec<u64>,
     l15: L15,
     mmu: Mmu,
     channels: Channels,
@@ -146,6 +148,7 @@ impl Gpc {
             used_words: config.l2.slices.div_ceil(64) as usize,
             before: vec![NONE; sms],
             late: Vec::new(),
+            keys: Vec::new(),
             l15: L15::new(&config.gpc),
             mmu: Mmu::new(&config.gpc),
             channels: Channels::new(&config.crossbar),
@@ -449,7 +452,7 @@ impl Gpc {
             if before >= inbox.len() {
                 continue;
             }
-            inbox[before..].sort_by_key(|r| r.at);
+            sort(&mut inbox[before..], &mut self.keys, &mut self.late);
             merge(inbox, before, &mut self.late);
         }
         self.waiting.clear();

@@ -8,7 +8,7 @@ use crate::stall::Stall;
 use crate::units::LINE;
 use isa::field::{AtomOp, Cache, Field, From, Order, To};
 use isa::image::Image;
-use isa::{Effects, Inst, Op, Operand, Pred, Reg, Role, Src, UReg, Unit};
+use isa::{Effects, Inst, Op, Operand, Pred, Reg, Role, Special, Src, UReg, Unit};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -215,8 +215,9 @@ pub struct Timing {
     pub checked: u8,
     /// Registers to be read from each bank, 16 bits a bank.
     pub bank_reads: u64,
-    /// Looks at a clock.
+    /// Looks at a special register, maybe a clock; and maybe at the one that counts nanoseconds.
     pub reads_time: bool,
+    pub reads_timer: bool,
     /// 32-bit registers a lane that a memory operation moves.
     pub words: u8,
     /// Times that an atomic goes to the banks of shared memory for each lane.
@@ -224,6 +225,8 @@ pub struct Timing {
     /// Bank and offset of a constant operand.
     pub bank: u8,
     pub constant: u32,
+    /// Where a constant load by register reads, if all lanes read one place that the code tells.
+    pub place: u32,
     pub cache: Cache,
     /// The place for how its lanes lie in shared memory, or [`NO_LAYOUT`].
     pub layout: u8,
@@ -430,6 +433,23 @@ fn constant(i: &Inst) -> Option<(u8, u32)> {
         Operand::Const { bank, offset } => Some((bank, u32::from(offset))),
         _ => None,
     })
+}
+
+/// The place of a constant that all lanes load, where the code tells it.
+fn loaded_place(i: &Inst) -> Option<u32> {
+    let by_register = matches!(i.src[0].operand, Operand::Reg(r) if !r.is_zero());
+    (i.op == Op::Ldc && !by_register).then(|| constants::numbered(i.offset() as u32, 0))
+}
+
+/// Whether an instruction may look at the special register that counts nanoseconds.
+fn reads_timer(i: &Inst) -> bool {
+    match i.op {
+        Op::S2r | Op::S2ur => {
+            let register = Special::from_bits(i.field(Field::Sr));
+            matches!(register, Some(Special::GlobalTimerLo | Special::GlobalTimerHi))
+        }
+        op => op == Op::Cs2r,
+    }
 }
 
 /// Uniform registers that an instruction reads.
@@ -713,10 +733,12 @@ impl Places {
             // Memory operations send their operands on their own time.
             bank_reads: if i.op.row().unit == Unit::Lsu { 0 } else { bank_reads(i, before, spec) },
             reads_time: matches!(i.op, Op::S2r | Op::Cs2r | Op::S2ur),
+            reads_timer: reads_timer(i),
             words: moved.map_or(1, |&r| i.width(r)) as u8,
             rounds: if is_swap { spec.load_store.shared.cas_rounds as u8 } else { 1 },
             bank: operand.map_or(if i.op == Op::Ldc { i.field(Field::Bank) as u8 } else { 0 }, |c| c.0),
             constant: operand.map_or(NO_CONSTANT, |c| c.1),
+            place: loaded_place(i).unwrap_or(NO_CONSTANT),
             cache: cache(i),
             layout: NO_LAYOUT,
             loads_shared: false,

@@ -68,7 +68,7 @@ impl Sm {
             _ => Offsets::None,
         };
         self.log.token = warp.cta.into();
-        let nanoseconds = if timing.reads_time { now * 1000 / self.clock_mhz } else { 0 };
+        let nanoseconds = if timing.reads_timer { now * 1000 / self.clock_mhz } else { 0 };
         let time = Time { clock: now, nanoseconds };
         let stepped = match passes {
             Some(_) => Ok(Stepped::Next),

@@ -1,7 +1,8 @@
 //! Issuing, inside the turns of sub-cores, what goes to the units that they share: as [`Sm::issue`](super::core::Sm)
 //! does, for warps that no policy holds. All sub-cores have come to the cycle.
 
-use super::code::{CLASSES, Kind, NO_LAYOUT, Timing};
+use super::code::{CLASSES, Kind, NO_CONSTANT, NO_LAYOUT, Timing};
+use super::constants::numbered;
 use super::core::Failure;
 use super::counted::counters_of;
 use super::fetch::Fetched;
@@ -224,7 +225,7 @@ impl Shared<'_> {
         let index = usize::from(warp.index);
         let offsets = self.look(cta, index, timing, warp.pc, &i.context.image);
         self.log.token = warp.cta.into();
-        let nanoseconds = if timing.reads_time { now * 1000 / self.clock_mhz } else { 0 };
+        let nanoseconds = if timing.reads_timer { now * 1000 / self.clock_mhz } else { 0 };
         let stepped = match cta.resident.step(index, Time { clock: now, nanoseconds }, now, self.log) {
             Ok(Stepped::Later) => {
                 warp.since = now;
@@ -294,7 +295,10 @@ impl Shared<'_> {
             Kind::Special => {}
             Kind::Constant => {
                 let launch = cta.context as u32;
-                return Offsets::of(cta, index, &image.code[pc as usize], launch);
+                return match timing.place {
+                    NO_CONSTANT => Offsets::of(cta, index, &image.code[pc as usize], launch),
+                    place => Offsets::One(numbered(place, launch)),
+                };
             }
             Kind::Shuffle => {
                 // Registers of other lanes: the data path of memory without an address.

@@ -236,6 +236,15 @@ impl WarpSlot {
         }
     }
 
+    /// Whether one of the places that the next instruction looks up still has no cycle, for the reason that the warp waits
+    /// for: planning it again would find nothing new.
+    #[inline(always)]
+    pub fn still_waits(&self, checks: &[u16], reason: Stall) -> bool {
+        let producer = if reason == Stall::LongScoreboard { Producer::Long } else { Producer::Short };
+        let is_open = |ready: Ready| ready.cycle() >= UNKNOWN && ready.producer() == producer as usize;
+        checks.iter().fold(false, |any, &p| any | is_open(self.places[usize::from(p)]))
+    }
+
     /// The results of an instruction that a pipe began with at `start` can be used after their latencies.
     #[inline(always)]
     pub fn write_after(&mut self, places: &[u16], timing: &Timing, start: u64) {

@@ -157,6 +157,7 @@ impl Constants {
 
     /// When a load by register has its result. `offsets` are the places that its lanes read, each once. After
     /// `Pending`, `respond` names the owner.
+    #[inline(always)]
     pub fn load(
         &mut self,
         now: Cycle,
@@ -176,6 +177,21 @@ impl Constants {
         {
             return Fetched::At(start.later(at) + rest);
         }
+        self.load_any(now, (start, rest), bank, offsets, owner, out, counters)
+    }
+
+    /// The same where places differ, or a line is missing.
+    #[inline(never)]
+    fn load_any(
+        &mut self,
+        now: Cycle,
+        (start, rest): (Cycle, u64),
+        bank: u8,
+        offsets: &[u32],
+        owner: u64,
+        out: &mut Vec<Request>,
+        counters: &mut Counters,
+    ) -> Fetched {
         let mut lines = offsets.iter().take(PLACES).map(|&offset| self.line(bank, offset));
         let Some(line) = lines.next() else { return Fetched::At(start + rest) };
         let (mut behind, mut last) = (Vec::new(), line);
