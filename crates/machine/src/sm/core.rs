@@ -690,14 +690,7 @@ impl Sm {
         let places = owner.first..owner.first + u16::from(owner.places);
         warp.complete(places, at, owner.producer);
         match warp.state {
-            State::Pending(reason @ (Stall::LongScoreboard | Stall::ShortScoreboard)) => {
-                let code = &work.contexts[usize::from(warp.context)].code;
-                let checks = code.checks(code.timing_of(warp.pc));
-                // Policies want to be told.
-                if self.policies.is_some() || !warp.still_waits(checks, reason) {
-                    self.plan(work, n, now);
-                }
-            }
+            State::Pending(Stall::LongScoreboard | Stall::ShortScoreboard) => self.plan_again(work, n, now),
             State::Draining if warp.loads == 0 => self.leave(work, n, at.max(now)),
             State::Moving => {
                 let slot = usize::from(warp.cta);

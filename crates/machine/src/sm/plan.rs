@@ -233,6 +233,18 @@ impl Sm {
         }
     }
 
+    /// Something came that a warp waits for on the scoreboard: its next instruction is planned again, unless more of the same
+    /// is missing, and nothing would change.
+    #[inline(always)]
+    pub(super) fn plan_again(&mut self, work: &mut Work<'_>, n: usize, now: u64) {
+        let warp = &self.warps[n];
+        let code = &work.contexts[usize::from(warp.context)].code;
+        // Policies want to be told all the same.
+        if self.policies.is_some() || !warp.still_waits(code.checks(code.timing_of(warp.pc))) {
+            self.plan(work, n, now);
+        }
+    }
+
     fn plan_for<W: Watch>(&mut self, work: &mut Work<'_>, n: usize, now: u64, watch: &mut W) {
         let warp = &mut self.warps[n];
         let code = &work.contexts[warp.context as usize].code;

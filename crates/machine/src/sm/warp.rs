@@ -237,10 +237,14 @@ impl WarpSlot {
     }
 
     /// Whether one of the places that the next instruction looks up still has no cycle, for the reason that the warp waits
-    /// for: planning it again would find nothing new.
+    /// for.
     #[inline(always)]
-    pub fn still_waits(&self, checks: &[u16], reason: Stall) -> bool {
-        let producer = if reason == Stall::LongScoreboard { Producer::Long } else { Producer::Short };
+    pub fn still_waits(&self, checks: &[u16]) -> bool {
+        let producer = match self.state {
+            State::Pending(Stall::LongScoreboard) => Producer::Long,
+            State::Pending(Stall::ShortScoreboard) => Producer::Short,
+            _ => return false,
+        };
         let is_open = |ready: Ready| ready.cycle() >= UNKNOWN && ready.producer() == producer as usize;
         checks.iter().fold(false, |any, &p| any | is_open(self.places[usize::from(p)]))
     }
@@ -378,6 +382,23 @@ mod tests {
         }
         assert_eq!(Loaded::bit((2, 1), 1), None);
         assert_eq!(Loaded::bit((3, 3), 4), None);
+    }
+
+    #[test]
+    fn a_warp_waits_until_the_last_of_a_kind_is_known() {
+        let (long, short) = (Maker(Producer::Long as u32), Maker(Producer::Short as u32));
+        let mut warp = WarpSlot::new();
+        warp.places = vec![Ready::pending(long), Ready::pending(long), Ready::pending(short)].into();
+        warp.state = State::Pending(Stall::LongScoreboard);
+        warp.loads = 3;
+        warp.complete(0..1, 9, Producer::Long);
+        assert!(warp.still_waits(&[0, 1]) && !warp.still_waits(&[0, 2]));
+        warp.complete(1..2, 9, Producer::Long);
+        assert!(!warp.still_waits(&[0, 1, 2]));
+        warp.state = State::Pending(Stall::ShortScoreboard);
+        assert!(warp.still_waits(&[0, 1, 2]));
+        warp.state = State::Timed;
+        assert!(!warp.still_waits(&[2]));
     }
 
     #[test]
