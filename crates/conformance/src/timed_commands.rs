@@ -265,6 +265,13 @@ pub fn watch_bench(
         }
         lines.push(value);
     }
+    if rows.len() > 1 {
+        let all = watch_bench::together(&rows);
+        if !json {
+            println!("{}", all.line());
+        }
+        lines.push(all.json());
+    }
     if json {
         println!("{:#}", json!(lines));
     }

@@ -54,6 +54,18 @@ impl Row {
     }
 }
 
+/// All kernels together, as one that runs for as long as they do.
+pub fn together(rows: &[Row]) -> Row {
+    let seconds = |of: &dyn Fn(&Row) -> f64| rows.iter().map(of).sum::<f64>();
+    let plain = seconds(&|row| row.plain);
+    Row {
+        name: "together".into(),
+        plain,
+        profiled: seconds(&|row| row.plain * row.profiled) / plain,
+        sampled: seconds(&|row| row.plain * row.sampled) / plain,
+    }
+}
+
 /// What is said of a kernel that does not run, in words and as JSON.
 pub fn not_run(name: &str, why: &str) -> (String, Value) {
     let first = why.lines().next().unwrap_or_default();
@@ -109,5 +121,8 @@ mod tests {
         assert_eq!(not_run("k", "no such thing\nat all").0, "k                 not run: no such thing");
         assert!(!Row { profiled: 1.2, ..row.clone() }.is_met() && !Row { sampled: 1.11, ..row }.is_met());
         assert_eq!(median(vec![9.0, 1.0, 3.0]), 3.0);
+        let long = Row { name: "l".into(), plain: 3.0, profiled: 1.5, sampled: 1.0 };
+        let all = together(&[Row { name: "s".into(), plain: 1.0, profiled: 1.0, sampled: 2.0 }, long]);
+        assert_eq!((all.plain, all.profiled, all.sampled), (4.0, 1.375, 1.25));
     }
 }

@@ -196,8 +196,8 @@ fn collect(ppu: &mut Ppu, device: &Device, sampling: &Sampling) -> Result<Sample
     let (records, lost) =
         (ppu.trace_registers().wide(registers::RECORDS), ppu.trace_registers().wide(registers::LOST));
     let form = sampling.settings.form;
-    let mut bytes = vec![0; (records * form.bytes() as u64).min(sampling.buffer_bytes) as usize];
-    device.memory().read(buffer, &mut bytes)?;
+    let bytes = (records * form.bytes() as u64).min(sampling.buffer_bytes) as usize;
+    let bytes = if bytes > 0 { device.memory().read_vec(buffer, bytes)? } else { Vec::new() };
     device.memory().free(buffer)?;
     Ok(Sampled { form, bytes, records, lost, versions: Vec::new() })
 }

@@ -54,11 +54,14 @@ pub fn store(watchers: &mut [Watcher], settings: &Settings, memory: &Memory) -> 
     let (mut records, mut lost, mut at) = (0, 0, 0u64);
     let size = settings.form.bytes() as u64;
     for cell in watchers.iter_mut().filter_map(|w| w.cell.as_mut()) {
+        // One after the other: each uses the host's memory that the one before has left.
+        cell.flush(u64::MAX);
         let room = (settings.buffer_bytes - at) / size;
         let kept = cell.records.min(room);
         lost += cell.lost + (cell.records - kept);
         records += kept;
-        let bytes = &cell.bytes[..(kept * size) as usize];
+        let all = std::mem::take(&mut cell.bytes);
+        let bytes = &all[..(kept * size) as usize];
         if !bytes.is_empty() {
             memory
                 .write(settings.buffer + at, bytes)

@@ -557,9 +557,6 @@ impl Sm {
     pub fn take_watcher(&mut self) -> Option<Box<Watcher>> {
         (self.flush_at, self.drains) = (u64::MAX, false);
         let mut watcher = self.watcher.take();
-        if let Some(cell) = watcher.as_mut().and_then(|w| w.cell.as_mut()) {
-            cell.flush(u64::MAX);
-        }
         if let Some(recorder) = watcher.as_mut().and_then(|w| w.recorder.as_mut()) {
             recorder.finish();
         }
@@ -570,10 +567,13 @@ impl Sm {
     #[cold]
     fn flush_trace(&mut self, now: u64) {
         let Some(cell) = self.watcher.as_mut().and_then(|w| w.cell.as_mut()) else { return };
+        self.flush_at = cell.next_flush(now);
+        if !cell.is_full() {
+            return;
+        }
         let used = self.warps.iter().filter(|w| w.state != State::Empty);
         // Warps that start have nothing before the cycle at which they come.
         cell.flush(cell.known_until(now, used.map(|w| w.since)));
-        self.flush_at = cell.next_flush(now);
     }
 
     /// Looks, every so many cycles from `start` on, how far the warps of each CTA are.

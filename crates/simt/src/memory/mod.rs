@@ -246,6 +246,19 @@ impl Memory {
         Ok(())
     }
 
+    /// Copies to the host, into memory that need not be cleared first.
+    pub fn read_vec(&self, address: u64, bytes: usize) -> Result<Vec<u8>, MemoryError> {
+        self.check(address, bytes as u64)?;
+        let mut to = Vec::with_capacity(bytes);
+        // SAFETY: the bytes lie in one live allocation, which is committed; there is room for all of them, and all are
+        // written before they count.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.host(address), to.as_mut_ptr(), bytes);
+            to.set_len(bytes);
+        }
+        Ok(to)
+    }
+
     /// Copies to the device.
     pub fn write(&self, address: u64, from: &[u8]) -> Result<(), MemoryError> {
         self.check(address, from.len() as u64)?;

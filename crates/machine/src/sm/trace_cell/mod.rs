@@ -19,7 +19,7 @@ use super::warp::WarpSlot;
 use super::watch::{Waited, reasons};
 use crate::stall::Stall;
 use fifo::Fifo;
-use runs::{Cell, ROWS, Row, Runs, SLOTS};
+use runs::{Cell, Row, Runs, SLOTS};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trace::record::{Form, INSTRUCTION_BYTES, Record};
@@ -29,6 +29,8 @@ const LINE: u64 = 128;
 /// Cycles whose intervals and events are kept before they are worked on, where moments are made by events.
 const EVENT_CYCLES: u64 = 1 << 10;
 
+/// Runs that are kept before they become records: runs of warps that wait are much shorter than their records.
+const MOST_RUNS: usize = 1 << 14;
 /// Bytes that there is room for at first, and how much more there is each time that it is not enough.
 const FIRST_BYTES: usize = 1 << 14;
 const GROWTH: usize = 4;
@@ -78,9 +80,6 @@ pub struct TraceCell {
     /// The cycle that sampling counts from, and the cycles between which it is on.
     base: u64,
     window: (u64, u64),
-    /// Bits of a cycle that change from one moment to the next, where the period is a power of two; all of them where it is not,
-    /// and where events matter.
-    mask: u64,
     /// Intervals of each slot up to later than this matter: up to its next moment, all where events do.
     #[serde(with = "simt::arrays")]
     due: [u64; SLOTS],
@@ -146,10 +145,6 @@ impl TraceCell {
             period: settings.period,
             base,
             window: (zero.saturating_add(settings.window.0), zero.saturating_add(settings.window.1)),
-            mask: match settings.period.is_power_of_two() && !wants_events {
-                true => !(settings.period - 1),
-                false => u64::MAX,
-            },
             due: [if wants_events { 0 } else { u64::MAX }; SLOTS],
             slots: [Slot { next: u64::MAX, number: 0, cta: 0, is_wanted: false }; SLOTS],
             runs: Runs::default(),
@@ -234,16 +229,9 @@ impl TraceCell {
         }
     }
 
-    /// Whether an interval may matter, whichever warp's it is: a moment lies in it.
+    /// Whether an interval of a slot's warp up to a cycle matters: a moment lies in it.
     #[inline(always)]
-    pub fn may_matter(&self, from: u64, until: u64) -> bool {
-        let before = |cycle: u64| cycle.wrapping_sub(self.base + 1);
-        (before(from) ^ before(until)) & self.mask != 0
-    }
-
-    /// Whether an interval of a slot's warp up to a cycle does.
-    #[inline(always)]
-    fn is_due(&self, slot: u16, until: u64) -> bool {
+    pub fn is_due(&self, slot: u16, until: u64) -> bool {
         until > self.due[usize::from(slot) % SLOTS]
     }
 
@@ -253,7 +241,7 @@ impl TraceCell {
         until > self.slots[usize::from(slot) % SLOTS].next
     }
 
-    /// Takes the samples of an interval that may matter; `warp` tells what else the instruction waits for.
+    /// Takes the samples of an interval that matters; `warp` tells what else the instruction waits for.
     pub fn sample(
         &mut self,
         slot: u16,
@@ -289,6 +277,7 @@ impl TraceCell {
     }
 
     /// The same for a state in which nothing else is missing.
+    #[cold]
     #[inline(never)]
     pub fn sample_alone(&mut self, slot: u16, pc: u32, stalls: u32, from: u64, until: u64) {
         if !self.is_due(slot, until) {
@@ -309,7 +298,7 @@ impl TraceCell {
         self.take(slot, cell, until);
     }
 
-    /// Takes the samples of a wait that may matter.
+    /// Takes the samples of a wait that matters.
     #[cold]
     #[inline(never)]
     pub fn sample_wait(
@@ -321,9 +310,6 @@ impl TraceCell {
         from: u64,
         until: u64,
     ) {
-        if !self.is_due(slot, until) {
-            return;
-        }
         // Where all that was on its way is there, nothing else is missing.
         match checks.is_empty() || warp.open_until <= self.slots[usize::from(slot) % SLOTS].next {
             true => self.sample_alone(slot, warp.pc, 1 << reason as u32, from, until),
@@ -605,10 +591,16 @@ impl TraceCell {
         self.first_moment + now as u64
     }
 
+    /// Whether [`TraceCell::flush`] has much to do.
+    pub fn is_full(&self) -> bool {
+        self.wants_events || self.drains() || self.runs.len() >= MOST_RUNS / 2
+    }
+
     /// When the next [`TraceCell::flush`] is due after one at a cycle.
     pub fn next_flush(&self, now: u64) -> u64 {
         let cycles = match self.settings.event {
-            None => ROWS as u64 * self.period,
+            // No more than half of the runs come in between.
+            None => (MOST_RUNS / 2 / SLOTS) as u64 * self.period,
             Some(_) => EVENT_CYCLES,
         };
         now.saturating_add(cycles)

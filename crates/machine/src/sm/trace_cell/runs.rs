@@ -3,10 +3,11 @@
 
 use crate::stall::STALLS;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use trace::record::INSTRUCTION_BYTES;
 
 /// Rows that are made at once.
-pub const ROWS: usize = 16;
+const ROWS: usize = 64;
 /// Columns: most warp slots of an SM.
 pub const SLOTS: usize = 64;
 
@@ -67,13 +68,16 @@ struct Run {
 
 const _: () = assert!(size_of::<Run>() == 16);
 
-/// Moments and the slots that have a warp then, as runs in the order in which they are told.
+/// Rows from the first one that a run can begin in: its last one has a number of 32 bits, too.
+const NEAR: u64 = 1 << 31;
+
+/// Moments and the slots that have a warp then, as runs in the order in which they are told, for each slot that of time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Runs {
     /// The number of the first row, before which nothing comes any more.
     first: u64,
     runs: Vec<Run>,
-    /// Those that are too far from the first row: number, count.
+    /// Those that are too far from the first row: number, count. What came later of their slots is too.
     far: Vec<(u64, u64, Run)>,
 }
 
@@ -82,68 +86,79 @@ impl Runs {
     #[inline(always)]
     pub fn put(&mut self, slot: u16, first: u64, count: u64, cell: Cell) {
         let cell = Packed::new(cell);
-        match (u32::try_from(first.wrapping_sub(self.first)), u16::try_from(count)) {
-            (Ok(first), Ok(count)) => self.runs.push(Run { cell, first, count, slot }),
-            _ => self.put_far(first, count, Run { cell, first: 0, count: 0, slot }),
+        match (first.wrapping_sub(self.first), u16::try_from(count)) {
+            (first @ ..NEAR, Ok(count)) => self.runs.push(Run { cell, first: first as u32, count, slot }),
+            _ => self.put_long(first, count, Run { cell, first: 0, count: 0, slot }),
         }
     }
 
+    /// The same of one that begins too far from the first row, or is too long.
     #[cold]
-    fn put_far(&mut self, first: u64, count: u64, run: Run) {
-        self.far.push((first.max(self.first), (first + count).saturating_sub(first.max(self.first)), run));
+    fn put_long(&mut self, first: u64, count: u64, run: Run) {
+        let from = first.max(self.first);
+        self.far.push((from, (first + count).saturating_sub(from), run));
+        self.come_near();
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.runs.len()
     }
 
     /// Takes out all rows before number `end`, which are over, and hands on those with warps.
     pub fn take(&mut self, end: u64, mut hand: impl FnMut(u64, Row<'_>)) {
-        let mut cells = [[Packed::default(); SLOTS]; ROWS];
         loop {
-            if !self.far.is_empty() {
-                self.come_near();
+            self.come_near();
+            let first = self.far.iter().map(|(first, ..)| *first).min().unwrap_or(u64::MAX);
+            let last = end.min(first);
+            // What is too far begins behind all that is near.
+            let rows = u32::try_from(last.saturating_sub(self.first)).unwrap_or(u32::MAX);
+            if !self.runs.is_empty() {
+                self.take_near(rows, &mut hand);
             }
-            let near = self.runs.iter().map(|run| self.first + u64::from(run.first)).min();
-            let far = self.far.iter().map(|(first, ..)| *first).min();
-            let Some(first) = near.into_iter().chain(far).min().filter(|&first| first < end) else {
-                if self.runs.is_empty() {
-                    self.first = self.first.max(end);
-                }
-                return;
+            self.first = match self.runs.is_empty() {
+                true => last.max(self.first),
+                false => self.first + u64::from(rows),
             };
-            if near.is_none_or(|near| near > first) {
-                // Nothing is near: on to what is far.
-                self.first = first;
-                continue;
+            if self.first >= end || (self.far.is_empty() && self.runs.is_empty()) {
+                // Before others of their slots come.
+                return self.come_near();
             }
-            let (skipped, rows) = (first - self.first, (end - first).min(ROWS as u64));
-            let mut present = [0; ROWS];
-            self.runs.retain_mut(|run| {
-                let from = u64::from(run.first) - skipped;
-                let last = from + u64::from(run.count);
-                for row in from..last.min(rows) {
-                    cells[row as usize % ROWS][usize::from(run.slot) % SLOTS] = run.cell;
-                    present[row as usize % ROWS] |= 1 << (run.slot % SLOTS as u16);
-                }
-                // What is left is counted from the row behind these.
-                run.first = (from.max(rows) - rows) as u32;
-                run.count = last.saturating_sub(from.max(rows)) as u16;
-                run.count > 0
-            });
-            for (row, &present) in present.iter().enumerate().filter(|(_, present)| **present != 0) {
-                hand(first + row as u64, Row { present, cells: &cells[row] });
-            }
-            self.first = first + rows;
         }
     }
 
+    /// The same of the next so many rows, which are not numbered anew.
+    fn take_near(&mut self, rows: u32, hand: &mut impl FnMut(u64, Row<'_>)) {
+        let mut columns = Columns::new(&self.runs, rows);
+        let mut cells = vec![[Packed::default(); SLOTS]; ROWS];
+        while let Some(first) = columns.next() {
+            let block = first..first.saturating_add(ROWS as u32).min(rows);
+            let mut present = [0; ROWS];
+            columns.fill(&block, &mut cells, &mut present);
+            for (row, &present) in present.iter().enumerate().filter(|(_, present)| **present != 0) {
+                let number = self.first + u64::from(block.start) + row as u64;
+                hand(number, Row { present, cells: &cells[row] });
+            }
+        }
+        // What is left is counted from the row behind these.
+        self.runs.retain_mut(|run| {
+            let last = u64::from(run.first) + u64::from(run.count);
+            let from = run.first.max(rows);
+            run.count = last.saturating_sub(from.into()) as u16;
+            run.first = from - rows;
+            run.count > 0
+        });
+    }
+
     /// Runs that were too far take their places, in parts that are not too long.
-    #[cold]
     fn come_near(&mut self) {
         let (base, runs) = (self.first, &mut self.runs);
         self.far.retain_mut(|(first, count, run)| {
             while *count > 0
-                && let Ok(from) = u32::try_from(first.wrapping_sub(base))
+                && let from @ ..NEAR = first.wrapping_sub(base)
             {
                 let part = (*count).min(u16::MAX.into());
-                runs.push(Run { first: from, count: part as u16, ..*run });
+                runs.push(Run { first: from as u32, count: part as u16, ..*run });
                 (*first, *count) = (*first + part, *count - part);
             }
             *count > 0
@@ -152,8 +167,10 @@ impl Runs {
 
     /// Whether runs that were read from a file are of so many slots.
     pub fn is_sound(&self, slots: usize) -> bool {
+        let is_near = |run: &Run| u64::from(run.first) < NEAR && run.count > 0;
         let runs = self.runs.iter().chain(self.far.iter().map(|(.., run)| run));
         runs.clone().all(|run| usize::from(run.slot) < slots)
+            && self.runs.iter().all(is_near)
             && self
                 .far
                 .iter()
@@ -162,6 +179,66 @@ impl Runs {
                 .runs
                 .iter()
                 .all(|run| self.first.checked_add(u64::from(run.first) + u64::from(run.count)).is_some())
+    }
+}
+
+/// Runs by slot, in the order of time, of which those of a block of rows come next.
+struct Columns {
+    runs: Vec<Run>,
+    /// Of each slot the next run, and the end of its runs.
+    next: [usize; SLOTS],
+    ends: [usize; SLOTS],
+    /// The row behind the last one that is wanted.
+    rows: u32,
+}
+
+impl Columns {
+    /// Those before a row.
+    fn new(runs: &[Run], rows: u32) -> Columns {
+        let column = |run: &Run| usize::from(run.slot) % SLOTS;
+        let wanted = || runs.iter().filter(|run| run.first < rows);
+        let mut ends = [0; SLOTS];
+        wanted().for_each(|run| ends[column(run)] += 1);
+        let mut count = 0;
+        for end in &mut ends {
+            count += *end;
+            *end = count - *end;
+        }
+        // Where each slot's runs begin; behind the last one when all have their places.
+        let next = ends;
+        let mut sorted = vec![Run { cell: Packed::default(), first: 0, count: 0, slot: 0 }; count];
+        for run in wanted() {
+            sorted[ends[column(run)]] = *run;
+            ends[column(run)] += 1;
+        }
+        Columns { runs: sorted, next, ends, rows }
+    }
+
+    /// The first row that has not been filled.
+    fn next(&self) -> Option<u32> {
+        let left = self.next.iter().zip(&self.ends).filter(|(next, end)| next < end);
+        left.map(|(&next, _)| self.runs[next].first).min().filter(|&first| first < self.rows)
+    }
+
+    /// Fills a block of rows that is the next, and takes out what lies in it.
+    fn fill(&mut self, block: &Range<u32>, cells: &mut [[Packed; SLOTS]], present: &mut [u64; ROWS]) {
+        for slot in 0..SLOTS {
+            while let Some(run) = self.runs[..self.ends[slot]].get_mut(self.next[slot])
+                && run.first < block.end
+            {
+                let last = run.first + u32::from(run.count);
+                for row in run.first..last.min(block.end) {
+                    let row = (row - block.start) as usize % ROWS;
+                    cells[row][slot] = run.cell;
+                    present[row] |= 1 << slot;
+                }
+                if last > block.end {
+                    (run.first, run.count) = (block.end, (last - block.end) as u16);
+                    break;
+                }
+                self.next[slot] += 1;
+            }
+        }
     }
 }
 

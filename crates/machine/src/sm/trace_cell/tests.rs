@@ -19,7 +19,7 @@ fn cell(settings: &Settings) -> TraceCell {
 
 /// Tells a cell of an interval, as an SM does.
 fn tell(cell: &mut TraceCell, slot: u16, pc: u32, from: u64, until: u64) {
-    if cell.may_matter(from, until) {
+    if cell.is_due(slot, until) {
         cell.sample(slot, pc, WAIT, from, until, None);
     }
 }

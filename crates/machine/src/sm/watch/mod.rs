@@ -175,7 +175,7 @@ impl Watch for TraceCell {
         from: u64,
         until: u64,
     ) {
-        if self.may_matter(from, until) {
+        if self.is_due(slot, until) {
             match reason {
                 Stall::Wait | Stall::LongScoreboard => {
                     self.sample_wait(slot, warp, checks.list(), reason, from, until);
@@ -188,14 +188,14 @@ impl Watch for TraceCell {
 
     #[inline(always)]
     fn waited(&mut self, slot: u16, warp: &WarpSlot, _: u32, class: Class, waited: Waited, now: u64) {
-        if self.may_matter(warp.since, now) {
+        if self.is_due(slot, now) {
             self.sample_waited(slot, warp.pc, class, waited, now);
         }
     }
 
     #[inline(always)]
     fn issue(&mut self, slot: u16, pc: u32, _: u32, timing: &Timing, now: u64) {
-        if self.may_matter(now, now + 1) {
+        if self.is_due(slot, now + 1) {
             self.sample_issue(slot, pc, timing, now);
         }
     }

@@ -133,6 +133,7 @@ impl Recorder {
     // --- timelines ----------------------------------------------------------------------------------------------
 
     /// A sub-core issues an instruction of a warp at the end of its step of the timeline, or states of warps are kept.
+    #[cold]
     #[inline(never)]
     fn step(&mut self, slot: u16, pc: u32, sub: u32, now: u64) {
         let n = sub as usize % SUB_CORES;
@@ -191,6 +192,7 @@ impl Recorder {
         }
     }
 
+    #[cold]
     #[inline(never)]
     fn long_state(&mut self, slot: u16, pc: u32, reason: Stall, from: u64, until: u64) {
         self.buckets.add(&mut self.seen.states, reason, from, until);
@@ -262,6 +264,7 @@ impl Recorder {
     }
 
     /// A warp waited at a barrier, or for its stores.
+    #[cold]
     #[inline(never)]
     fn waits_for_others(&mut self, slot: u16, pc: u32, reason: Stall, cycles: u64) {
         match reason {
@@ -271,12 +274,14 @@ impl Recorder {
     }
 
     /// A warp waited for a branch.
+    #[cold]
     #[inline(never)]
     fn comes_from(&mut self, slot: u16, pc: u32, reason: Stall, cycles: u64) {
         self.because(pc, reason, Link::Branch, self.slots[usize::from(slot) % SLOTS].last, cycles);
     }
 
     /// A warp waited for a result.
+    #[cold]
     #[inline(never)]
     fn needs(&mut self, slot: u16, warp: &WarpSlot, checks: &[u16], reason: Stall, cycles: u64) {
         self.holds_up(slot, warp.row(), cycles);
@@ -297,6 +302,7 @@ impl Recorder {
     }
 
     /// The same after a long time.
+    #[cold]
     #[inline(never)]
     fn chosen_late(&mut self, slot: u16, pc: u32, sub: u32, class: Class, waited: Waited, now: u64) {
         let (all, mut from) = reasons(class, waited, now);
@@ -308,6 +314,7 @@ impl Recorder {
     }
 
     /// A warp waited for a pipe and for the dispatcher.
+    #[cold]
     #[inline(never)]
     fn queues(&mut self, slot: u16, pc: u32, sub: u32, class: Class, [throttle, held]: [u64; 2]) {
         if throttle > 0 {
