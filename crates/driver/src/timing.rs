@@ -198,7 +198,7 @@ fn collect(ppu: &mut Ppu, device: &Device, sampling: &Sampling) -> Result<Sample
     let form = sampling.settings.form;
     let bytes = (records * form.bytes() as u64).min(sampling.buffer_bytes) as usize;
     let bytes = if bytes > 0 { device.memory().read_vec(buffer, bytes)? } else { Vec::new() };
-    device.memory().free(buffer)?;
+    device.memory().free_dirty(buffer)?;
     Ok(Sampled { form, bytes, records, lost, versions: Vec::new() })
 }
 
@@ -239,7 +239,8 @@ impl Module {
         }
         // A launch that goes on has its buffer, and the registers of the cells name it.
         if let Some(sampling) = timing.sampling.filter(|_| timing.resume.is_none()) {
-            let buffer = device.memory().alloc_top(sampling.buffer_bytes).map_err(no_room)?;
+            // The cells write before anybody reads.
+            let buffer = device.memory().alloc_top_dirty(sampling.buffer_bytes).map_err(no_room)?;
             let settings =
                 Settings { buffer, buffer_bytes: sampling.buffer_bytes, ..sampling.settings.clone() };
             for (offset, value) in settings.words() {

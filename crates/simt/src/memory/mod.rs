@@ -79,6 +79,8 @@ pub struct Memory {
     /// Sorted by address.
     table: RwLock<Vec<Bounds>>,
     heap: Mutex<Heap>,
+    /// Freed bytes that have not been cleared: who allocates them next does that, or has no need to.
+    dirty: Mutex<Option<Bounds>>,
     /// Bytes that the heap will have.
     heap_bytes: AtomicU64,
     /// Bytes that may be allocated.
@@ -95,6 +97,7 @@ impl Memory {
             region,
             table: RwLock::new(Vec::new()),
             heap: Mutex::new(Heap::default()),
+            dirty: Mutex::new(None),
             heap_bytes: AtomicU64::new(HEAP_BYTES),
             limit,
         })
@@ -140,6 +143,7 @@ impl Memory {
         let start = free.next_multiple_of(align);
         let end = start.checked_add(bytes).filter(|&e| e <= end_of_region).ok_or_else(out)?;
         self.region.commit((start - GLOBAL_BASE) as usize, bytes as usize).map_err(|_| out())?;
+        self.clean(Bounds { start, end });
         table.insert(place, Bounds { start, end });
         Ok(start)
     }
@@ -147,6 +151,23 @@ impl Memory {
     /// Allocates zeroed bytes at the highest place, so that what others allocate later gets the addresses that it would
     /// have got without them.
     pub fn alloc_top(&self, bytes: u64) -> Result<u64, MemoryError> {
+        let b = self.place_top(bytes)?;
+        self.clean(b);
+        Ok(b.start)
+    }
+
+    /// The same where it does not matter what the bytes hold, for buffers that come and go: pages that [`Memory::free_dirty`] left
+    /// need not come from the system anew.
+    pub fn alloc_top_dirty(&self, bytes: u64) -> Result<u64, MemoryError> {
+        let b = self.place_top(bytes)?;
+        // Its bytes are not left any more; others with them are nobody's.
+        if self.dirty().take_if(|dirty| *dirty == b).is_none() {
+            self.clean(b);
+        }
+        Ok(b.start)
+    }
+
+    fn place_top(&self, bytes: u64) -> Result<Bounds, MemoryError> {
         let out = || MemoryError::OutOfMemory(bytes);
         let mut table = self.write_table();
         let end_of_region = GLOBAL_BASE + self.region.bytes() as u64;
@@ -157,12 +178,47 @@ impl Memory {
             return Err(out());
         }
         self.region.commit((start - GLOBAL_BASE) as usize, bytes.max(1) as usize).map_err(|_| out())?;
-        table.insert(place, Bounds { start, end: start + bytes.max(1) });
-        Ok(start)
+        let b = Bounds { start, end: start + bytes.max(1) };
+        table.insert(place, b);
+        Ok(b)
     }
 
     /// Frees the allocation that starts here. See the module's word on concurrency.
     pub fn free(&self, address: u64) -> Result<(), MemoryError> {
+        let b = self.take_out(address)?;
+        self.clear(b);
+        Ok(())
+    }
+
+    /// The same, without clearing the bytes before somebody needs that.
+    pub fn free_dirty(&self, address: u64) -> Result<(), MemoryError> {
+        let b = self.take_out(address)?;
+        // One such place is enough.
+        if let Some(before) = self.dirty().replace(b) {
+            self.clear(before);
+        }
+        Ok(())
+    }
+
+    fn dirty(&self) -> MutexGuard<'_, Option<Bounds>> {
+        self.dirty.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes that become those of an allocation are zeros.
+    fn clean(&self, b: Bounds) {
+        let is_among = |dirty: &mut Bounds| dirty.start < b.end && b.start < dirty.end;
+        let dirty = self.dirty().take_if(is_among);
+        if let Some(dirty) = dirty {
+            self.clear(dirty);
+        }
+    }
+
+    fn clear(&self, b: Bounds) {
+        self.region.clear((b.start - GLOBAL_BASE) as usize, (b.end - b.start) as usize);
+    }
+
+    /// Takes an allocation out of the table.
+    fn take_out(&self, address: u64) -> Result<Bounds, MemoryError> {
         let mut table = self.write_table();
         let n = table
             .binary_search_by_key(&address, |b| b.start)
@@ -170,9 +226,7 @@ impl Memory {
         if address >= GLOBAL_BASE + self.region.bytes() as u64 {
             return Err(MemoryError::NotAllocated(address));
         }
-        let b = table.remove(n);
-        self.region.clear((b.start - GLOBAL_BASE) as usize, (b.end - b.start) as usize);
-        Ok(())
+        Ok(table.remove(n))
     }
 
     /// Device addresses are host addresses, so that host and device can share memory. So it is for the first memory of a
@@ -356,6 +410,44 @@ mod tests {
         let mut bytes = [1; 50];
         m.read(again, &mut bytes).expect("read");
         assert_eq!(bytes, [0; 50]);
+    }
+
+    #[test]
+    fn what_was_left_is_cleared_before_it_is_seen() {
+        let m = memory();
+        let byte = |address: u64| {
+            let mut byte = [0];
+            m.read(address, &mut byte).expect("is there");
+            byte[0]
+        };
+        let leave = || {
+            let top = m.alloc_top_dirty(1 << 13).expect("the top");
+            m.fill(top + 1, 1 << 12, 7).expect("fill");
+            m.free_dirty(top).expect("free");
+            top
+        };
+        // It stays for those who do not care, and for nobody else.
+        let top = leave();
+        assert_eq!(m.read(top, &mut [0]), Err(MemoryError::OutOfBounds(top, 1)));
+        assert_eq!((m.alloc_top_dirty(1 << 13).expect("again"), byte(top + 1)), (top, 7));
+        m.free(top).expect("free");
+        leave();
+        assert_eq!((m.alloc_top(1 << 12).expect("again"), byte(top + 1)), (top, 0));
+        m.free(top).expect("free");
+        leave();
+        m.place(Bounds { start: top - 256, end: top + 256 }).expect("there");
+        assert_eq!(byte(top + 1), 0);
+        m.free(top - 256).expect("free");
+        assert_eq!((m.alloc_top_dirty(1 << 13).expect("again"), byte(top + 300)), (top, 0));
+        // What is in use is not cleared with what lies beside it.
+        m.free(top).expect("free");
+        let large = m.alloc_top_dirty(1 << 22).expect("more");
+        m.free_dirty(large).expect("free");
+        let small = m.alloc_top_dirty(1 << 13).expect("less");
+        assert!(small > large);
+        m.fill(small, 9, 7).expect("fill");
+        m.place(Bounds { start: large, end: large + 256 }).expect("there");
+        assert_eq!(byte(small + 8), 7);
     }
 
     #[test]

@@ -47,6 +47,7 @@ impl Memory {
         self.region
             .commit((b.start - GLOBAL_BASE) as usize, bytes)
             .map_err(|_| MemoryError::OutOfMemory(bytes as u64))?;
+        self.clean(b);
         table.insert(n, b);
         Ok(())
     }
