@@ -227,7 +227,7 @@ impl Columns {
                 && run.first < block.end
             {
                 let last = run.first + u32::from(run.count);
-                for row in run.first..last.min(block.end) {
+                for row in run.first.max(block.start)..last.min(block.end) {
                     let row = (row - block.start) as usize % ROWS;
                     cells[row][slot] = run.cell;
                     present[row] |= 1 << slot;
