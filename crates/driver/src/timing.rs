@@ -197,7 +197,7 @@ fn collect(ppu: &mut Ppu, device: &Device, sampling: &Sampling) -> Result<Sample
         (ppu.trace_registers().wide(registers::RECORDS), ppu.trace_registers().wide(registers::LOST));
     let form = sampling.settings.form;
     let bytes = (records * form.bytes() as u64).min(sampling.buffer_bytes) as usize;
-    let bytes = if bytes > 0 { device.memory().read_vec(buffer, bytes)? } else { Vec::new() };
+    let bytes = device.memory().read_vec(buffer, bytes)?;
     device.memory().free_dirty(buffer)?;
     Ok(Sampled { form, bytes, records, lost, versions: Vec::new() })
 }

@@ -173,15 +173,12 @@ pub fn merge(list: &mut [Response], middle: usize, late: &mut Vec<Response>) {
 mod tests {
     use super::*;
 
+    fn answer(at: u64, token: u32) -> Response {
+        Response { at: Cycle(at), token: Token(token), line: 0, sectors: 1, kind: RequestKind::Load }
+    }
+
     #[test]
     fn lists_are_sorted_as_they_came() {
-        let answer = |at: u64, token: u32| Response {
-            at: Cycle(at),
-            token: Token(token),
-            line: 0,
-            sectors: 1,
-            kind: RequestKind::Load,
-        };
         for last in [12, u64::MAX] {
             let times = [3, 5, 5, 9, 1, 5, 8, last, 1];
             let mut list: Vec<Response> = (0..9).map(|n| answer(times[n], n as u32)).collect();
@@ -194,13 +191,6 @@ mod tests {
 
     #[test]
     fn lists_are_merged_in_order() {
-        let answer = |at: u64, token: u32| Response {
-            at: Cycle(at),
-            token: Token(token),
-            line: 0,
-            sectors: 1,
-            kind: RequestKind::Load,
-        };
         let times = [3, 5, 5, 9, 1, 5, 8, 12];
         for middle in [0, 4, 8] {
             let mut list: Vec<Response> = (0..8).map(|n| answer(times[n], n as u32)).collect();

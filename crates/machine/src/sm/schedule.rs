@@ -243,17 +243,12 @@ impl Sm {
         self.counters.eligible_warps += u64::from(chosen.eligible.count_ones());
         self.counters.issue_cycles += 1;
         self.issued_by_class[timing.class as usize] += 1;
-        let mut row = self.stalls.row(warp.row() as usize);
-        if now > warp.since {
-            row.charge_waiting(sub.why(warp, timing.class, now), timing.class.throttle());
-        }
-        row.count(Stall::Selected);
+        let (fetch, constants) = (&mut self.fetch, &mut self.constants);
+        let (stalls, counters, launches) = (&mut self.stalls, &mut self.counters, &mut self.launches[..]);
+        let mut supply = Supply { fetch, constants, stalls, counters, launches, watch: &mut () };
+        warp.ahead = 1;
+        supply.issue_executed(sub, chosen.slot, warp, timing, true, now);
         (warp.issued, warp.since) = (now, now + 1);
-        sub.take(warp.bit, timing.class);
-        sub.enter(timing.class, now);
-        if timing.bank_reads != 0 {
-            sub.read_banks(now, timing.bank_reads);
-        }
         self.end_warp(work, n, now);
         self.subs[s].plan_next(now);
     }

@@ -160,7 +160,7 @@ impl Memory {
     /// need not come from the system anew.
     pub fn alloc_top_dirty(&self, bytes: u64) -> Result<u64, MemoryError> {
         let b = self.place_top(bytes)?;
-        // Its bytes are not left any more; others with them are nobody's.
+        // What one of the same size left is taken as it is; of others' nothing stays.
         if self.dirty().take_if(|dirty| *dirty == b).is_none() {
             self.clean(b);
         }

@@ -130,6 +130,8 @@ impl Recorder {
         self.slots[usize::from(slot) % SLOTS] = Slot::new(linear);
     }
 
+    // What the loop of turns calls is marked as rare even where it is not: the loop keeps the host's registers to itself.
+
     // --- timelines ----------------------------------------------------------------------------------------------
 
     /// A sub-core issues an instruction of a warp at the end of its step of the timeline, or states of warps are kept.
