@@ -9,8 +9,8 @@ use crate::passes::Remark;
 use crate::passes::explain::Snapshot;
 use crate::places::Places;
 use crate::{
-    CompileError, Options, allocate, converge, emit, mark_phases, merge_loads, merge_stores, prepare,
-    schedule, select, uniform,
+    CompileError, Options, allocate, balance, converge, emit, mark_phases, merge_loads, merge_stores,
+    prepare, schedule, select, uniform,
 };
 use ir::{FuncId, Function, FunctionKind, Launch, Linkage, LocId, Module};
 use isa::image::{Image, LineRow, Param, Relocation, SourceLine, Symbol};
@@ -144,6 +144,7 @@ fn function(
     let before = remarks.is_some().then(|| stack_accesses(&mir));
     let starts = allocate::merge_copies(&mut mir);
     let allocation = if options.opt_level > 0 {
+        balance::run(&mut mir);
         schedule::schedule_and_allocate(&mut mir, limit, starts)
     } else {
         allocate::assign(&mut mir, limit, allocate::Choice::Lowest)

@@ -22,6 +22,7 @@
 
 pub mod allocate;
 pub mod analysis;
+mod balance;
 pub mod calls;
 pub mod clobbers;
 pub mod converge;

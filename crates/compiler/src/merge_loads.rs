@@ -1,4 +1,5 @@
-//! Loads of neighbouring words from shared or local memory become one vector load, where the address is known to be aligned.
+//! Loads of neighbouring words from shared or local memory, or from a table of constants, become one vector load, where the
+//! address is known to be aligned.
 //!
 //! The vector load stands where the first of them stood. Nothing between the first and the last may write that memory or
 //! let others write it.
@@ -17,7 +18,7 @@ pub fn run(f: &mut Function, places: &Places) {
         for &i in &f.block(b).insts {
             let inst = f.inst(i);
             if let (Op::Load(a), None) = (inst.op, inst.guard)
-                && is_mergeable(&a)
+                && (is_mergeable(&a) || is_table(f, &a, inst.args[0]))
             {
                 let (base, offset) = split(f, inst.args[0]);
                 let key = (a.space, base);
@@ -28,7 +29,7 @@ pub fn run(f: &mut Function, places: &Places) {
                 }
             } else if let Op::Store(a) = inst.op {
                 // Spaces do not overlap, but generic addresses may be in any.
-                let hits = |s: Space| a.space == s || a.space == Space::Generic;
+                let hits = |s: Space| a.space == s || a.space == Space::Generic && s != Space::Const;
                 let (gone, stay) = open.into_iter().partition(|g| hits(g.0.0));
                 done.extend::<Vec<_>>(gone);
                 open = stay;
@@ -52,6 +53,13 @@ pub(crate) fn is_mergeable(a: &Access) -> bool {
         && a.elem.bits() == 32
         && a.order == Order::Weak
         && matches!(a.space, Space::Shared | Space::Local)
+}
+
+/// Constants whose place is only known when the program runs; all others are operands.
+fn is_table(f: &Function, a: &Access, address: Value) -> bool {
+    let is_known =
+        matches!(f.def_op(split(f, address).0), Some(i) if matches!(i.op, Op::Addr(..) | Op::Const(_)));
+    a.space == Space::Const && is_mergeable(&Access { space: Space::Shared, ..*a }) && !is_known
 }
 
 /// What becomes of the loads of a block.
@@ -99,7 +107,9 @@ fn merge(f: &mut Function, places: &Places, base: Value, mut group: Group, chang
             let bits = (4 * count as u64).trailing_zeros();
             (next && zeros >= bits && start % (4 * count as i64) == 0).then(|| words.to_vec())
         };
-        let Some(words) = run(4).or_else(|| run(2)) else {
+        // Constants come two at a time at most.
+        let is_table = matches!(f.inst(group[n].1).op, Op::Load(a) if a.space == Space::Const);
+        let Some(words) = run(4).filter(|_| !is_table).or_else(|| run(2)) else {
             n += 1;
             continue;
         };
@@ -154,7 +164,7 @@ pub(crate) fn trailing_zeros(f: &Function, places: &Places, v: Value, depth: u32
         Op::Shl => known(1).map_or(0, |n| of(0).saturating_add(n.min(64) as u32)),
         Op::ZeroExt | Op::SignExt | Op::ToGeneric(_) | Op::FromGeneric(_) => of(0),
         Op::Addr(AddrOf::Global(g), offset) => match places.globals[g.index()] {
-            Place::Shared(at) => (i64::from(at) + offset).trailing_zeros(),
+            Place::Shared(at) | Place::Const(at, _) => (i64::from(at) + offset).trailing_zeros(),
             _ => 0,
         },
         _ => 0,

@@ -101,6 +101,15 @@ fn lanes_that_add_to_one_place_send_one_of_them() {
     assert_eq!(count(&f, |i| matches!(i.op, Op::Redux(_))), 1, "{f}");
     let (f, _) = shaped("atom.global.add.u32 b, [o+8], 1;\nst.global.u32 [e], b;");
     assert_eq!(count(&f, |i| i.op == Op::Shfl(ShflMode::Idx)), 1, "{f}");
+    // What a whole warp voted for is the same for its lanes, what some of them did is not: those add up step by step.
+    for (members, steps) in [("-1", 0), ("255", 6)] {
+        let (f, _) = shaped(&format!(
+            "setp.lt.u32 p, a, n;\nvote.sync.ballot.b32 b, p, {members};\npopc.b32 b, b;\natom.global.add.u32 c, [o+8], b;\n\
+             st.global.u32 [e], c;"
+        ));
+        assert_eq!(count(&f, |i| i.op == Op::Shfl(ShflMode::Up)), steps, "{f}");
+        assert_eq!(count(&f, |i| i.op == Op::Shfl(ShflMode::Idx)), 1, "{f}");
+    }
     // Not where places differ, nor floats, nor what is not a sum.
     for body in
         ["red.global.add.u32 [e], 1;", "red.global.add.f32 [o], 0f3f800000;", "red.global.inc.u32 [o], 7;"]

@@ -164,6 +164,7 @@ fields! {
         Aligned "ALIGNED" "all threads of the warp are here together";
         WithC "WC" "C supplies the upper half";
         TexStep "TSTEP" "step the warp's TEX counter after issue";
+        Mad "IMAD" "in the pipe for multiplications and additions";
         PhaseStep "PSTEP" "step the warp's PHASE counter and clear TEX after issue";
     }
     numbers {

@@ -2,7 +2,7 @@
 
 use crate::field::{AtomType, Field, FieldValue, From as FromType, To, Width};
 use crate::reg::{Pred, PredUse, Reg, UReg};
-use crate::table::{Op, Role};
+use crate::table::{Op, Role, Unit};
 
 /// Where a source comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -72,6 +72,11 @@ impl Head {
     /// The instruction without operands.
     pub fn inst(self) -> Inst {
         Inst { mods: self.mods, ..Inst::new(self.op) }
+    }
+
+    /// The unit that runs it.
+    pub fn unit(&self) -> Unit {
+        if self.flag(Field::Mad) { Unit::Imad } else { self.op.row().unit }
     }
 
     /// A field's bits; zero where the operation does not have it.
@@ -201,6 +206,11 @@ impl Inst {
             at += bits;
         }
         None
+    }
+
+    /// The unit that runs it.
+    pub fn unit(&self) -> Unit {
+        self.head().unit()
     }
 
     /// A field's bits; zero where the operation does not have it.

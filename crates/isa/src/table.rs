@@ -164,14 +164,14 @@ impl Op {
 instructions! {
     // --- moves and selection --------------------------------------------------------------------------------------
     Nop "NOP" [] [] Misc Fixed [] "nothing";
-    Mov "MOV" [D, B] [] Alu Fixed [] "D = B";
+    Mov "MOV" [D, B] [Mad] Alu Fixed [] "D = B";
     Sel "SEL" [D, A, B, Ps0] [] Alu Fixed [] "D = Ps0 ? A : B";
     Prmt "PRMT" [D, A, B, C] [PrmtMode] Alu Fixed [] "bytes of C:A picked by B";
     S2r "S2R" [D, Num(Sr)] [Sr] Misc Variable [VOLATILE] "D = special register";
     Cs2r "CS2R" [D2, Num(Sr)] [Sr] Misc Fixed [VOLATILE] "pair = special register and the next";
 
     // --- integers -------------------------------------------------------------------------------------------------
-    Iadd3 "IADD3" [D, Pd0, A, B, C, Ps0] [X] Alu Fixed []
+    Iadd3 "IADD3" [D, Pd0, A, B, C, Ps0] [X, Mad] Alu Fixed []
         "D = A + B + C; Pd0 = carry. A negated operand is ~x + 1, with X ~x, and Ps0 is the carry in";
     Iadds "IADDS" [D, A, B] [SubFlag] Alu Fixed [] "signed A + B or A - B, saturated";
     Imad "IMAD" [D, A, B, C] [] Imad Fixed [] "D = low word of A * B, plus C";
@@ -186,7 +186,7 @@ instructions! {
         "Pd0 = (A cmp B) bool Ps0, Pd1 = !(A cmp B) bool Ps0; Ex: A, B equal lets Ps1 decide";
     Lop3 "LOP3" [D, A, B, C, Num(Lut)] [Lut] Alu Fixed [] "bitwise function of three inputs";
     Plop3 "PLOP3" [Pd0, Ps0, Ps1, Ps2, Num(Lut)] [Lut] Alu Fixed [] "function of three predicates";
-    Shf "SHF" [D, A, B, C] [Dir, ShiftType, Part, Wrap] Alu Fixed []
+    Shf "SHF" [D, A, B, C] [Dir, ShiftType, Part, Wrap, Mad] Alu Fixed []
         "funnel shift of C:A by B, low or high word; 32-bit types: counts clamp to 32 or wrap; 64-bit types: clamp to 64";
     Popc "POPC" [D, A] [] Xu Variable [] "bits set";
     Flo "FLO" [D, A] [Sign, Sh] Xu Variable [] "position of the highest bit that differs from the sign, -1 for none";

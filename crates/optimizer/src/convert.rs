@@ -96,7 +96,7 @@ pub fn hammock(blocks: &Blocks, block: &Block, place: u32) -> Option<Hammock> {
 /// Cycles in which instructions issue.
 pub fn issue(blocks: &Blocks, places: &[u32]) -> u64 {
     let insts = places.iter().filter_map(|&p| blocks.inst(p));
-    insts.map(|i| u64::from(order::pipe(i.op).1)).sum()
+    insts.map(|i| u64::from(order::pipe(i).1)).sum()
 }
 
 /// Cycles that all executions take with a branch and its jumps, and as guarded code.

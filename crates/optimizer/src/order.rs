@@ -5,7 +5,7 @@ use crate::graph::{Graph, Kind, Node, Slot, V};
 use crate::memory::{self, Touch};
 use crate::version::Limits;
 use isa::field::Width;
-use isa::{Op, Operand, UReg, Unit};
+use isa::{Inst, Op, Operand, UReg, Unit};
 
 /// Values that keep their registers' distance from each other: those that are read or written together, or one after the other in
 /// place.
@@ -49,7 +49,7 @@ pub fn latency(node: &Node, limits: &Limits) -> u32 {
         Op::Shfl => 24,
         Op::S2r | Op::S2ur => 22,
         Op::Vote | Op::Elect | Op::Actmask | Op::R2ur => limits.vote,
-        op => match op.row().unit {
+        _ => match node.inst.unit() {
             Unit::Alu | Unit::Fma | Unit::Imad => 5,
             Unit::Half => 5,
             Unit::Fp64 => 8,
@@ -64,8 +64,8 @@ pub fn latency(node: &Node, limits: &Limits) -> u32 {
 }
 
 /// The pipe of an instruction, and the cycles for which it takes it.
-pub fn pipe(op: Op) -> (usize, u32) {
-    match op.row().unit {
+pub fn pipe(i: &Inst) -> (usize, u32) {
+    match i.unit() {
         Unit::Alu => (0, 2),
         Unit::Fma => (1, 1),
         Unit::Imad | Unit::Half => (2, 2),
@@ -237,7 +237,7 @@ pub fn cycles(graph: &Graph, d: &Dependences, order: &[usize]) -> u32 {
     let mut now = 0;
     for &n in order {
         let ready = d.before[n].iter().map(|&(m, c)| issued[m] + c).max().unwrap_or(0);
-        let (unit, takes) = pipe(graph.nodes[n].inst.op);
+        let (unit, takes) = pipe(&graph.nodes[n].inst);
         let at = now.max(ready).max(free[unit]);
         issued[n] = at;
         free[unit] = at + takes;
@@ -282,7 +282,7 @@ pub fn schedule(graph: &Graph, d: &Dependences, registers: i32, preds: i32) -> V
             }
             g
         };
-        let start = |n: usize| ready_at[n].max(free[pipe(graph.nodes[n].inst.op).0]).max(now);
+        let start = |n: usize| ready_at[n].max(free[pipe(&graph.nodes[n].inst).0]).max(now);
         let fits = |n: usize| {
             let g = growth(n);
             (0..2).all(|k| g[k] <= 0 || live[k] + g[k] <= limit[k])
@@ -302,7 +302,7 @@ pub fn schedule(graph: &Graph, d: &Dependences, registers: i32, preds: i32) -> V
         let g = growth(n);
         (0..2).for_each(|k| live[k] += g[k]);
         let at = start(n);
-        let (unit, takes) = pipe(graph.nodes[n].inst.op);
+        let (unit, takes) = pipe(&graph.nodes[n].inst);
         free[unit] = at + takes;
         now = at + 1;
         graph.nodes[n].needs().for_each(|v| uses[v] -= 1);

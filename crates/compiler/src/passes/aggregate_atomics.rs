@@ -1,6 +1,6 @@
 //! Lanes that all reduce into one place first reduce among themselves, and one of them goes to memory.
 //!
-//! The place must be the same for every thread of the CTA, so that it is the same for whichever lanes come here together.
+//! The place must be the same for every thread of the warp, so that it is the same for whichever lanes come here together.
 //! A sum of equal numbers is the number times the lanes; other data go through a warp reduction. Where the old value is
 //! wanted, each lane's is what the leader found and what the lanes below it add, as if they had come one after the other. For
 //! other sums with a wanted result lanes add up step by step, if all of a warp come; if not, each goes to memory.
@@ -175,10 +175,15 @@ fn plan(f: &Function, i: InstId, uses: &[u32]) -> Option<(Atom, Plan)> {
     Some((a, plan))
 }
 
-/// The value is the same for all threads of a CTA, whenever they come to need it.
+/// The value is the same for all threads of a CTA, whenever they come to need it, or for all of a warp: what all its lanes
+/// vote for or reduce to. None of them can do so again before the last one has come.
 fn is_same(f: &Function, v: Value, depth: u32) -> bool {
     let Some(inst) = f.def_op(v) else { return false };
     match inst.op {
+        Op::Vote(_) | Op::Redux(_) => {
+            let mask = inst.args.last().and_then(|&mask| f.const_of(mask));
+            inst.guard.is_none() && mask.is_some_and(|mask| mask as u32 == u32::MAX)
+        }
         Op::SReg(r) => matches!(r, SReg::Ctaid(_) | SReg::Ntid(_) | SReg::Nctaid(_)),
         Op::Addr(ir::AddrOf::Slot(_), _) | Op::Undef => false,
         op => depth > 0 && op.is_pure() && inst.args.iter().all(|&a| is_same(f, a, depth - 1)),

@@ -221,7 +221,7 @@ impl Builder {
                     _ => Need::Register,
                 };
                 if writer != NOBODY {
-                    let cycles = latency(&insts[writer as usize], i.op(), need);
+                    let cycles = latency(&insts[writer as usize], i, need);
                     edges.push(Edge { from: writer, cycles });
                 }
             });

@@ -35,12 +35,12 @@ fn is_multiply_add(unit: Unit) -> bool {
 }
 
 /// Cycles until a result of `from` can be used by `to`.
-pub fn latency(from: &MInst, to: Op, need: Need) -> u32 {
-    let unit = from.op().row().unit;
+pub fn latency(from: &MInst, to: &MInst, need: Need) -> u32 {
     let own = result(from);
+    let crosses = || is_multiply_add(from.inst.unit()) != is_multiply_add(to.inst.unit());
     match need {
         Need::Guard => own.max(GUARD),
-        Need::Register if own < LOCAL && is_multiply_add(unit) != is_multiply_add(to.row().unit) => own + 1,
+        Need::Register if own < LOCAL && crosses() => own + 1,
         _ => own,
     }
 }
@@ -56,7 +56,7 @@ pub fn result(i: &MInst) -> u32 {
         Op::S2r | Op::S2ur => 22,
         Op::Cs2r => 14,
         Op::Vote | Op::Elect | Op::Actmask | Op::R2ur => 12,
-        _ => match i.op().row().unit {
+        _ => match i.inst.unit() {
             Unit::Alu | Unit::Fma | Unit::Imad => 4,
             Unit::Half => 5,
             Unit::Fp64 => 8,
@@ -80,8 +80,8 @@ pub fn reading(op: Op) -> u32 {
 pub const PIPES: usize = 7;
 
 /// The pipe of an instruction and the cycles for which it takes it: a warp over the lanes that enter in a cycle.
-pub fn pipe(op: Op) -> (usize, u32) {
-    match op.row().unit {
+pub fn pipe(i: &MInst) -> (usize, u32) {
+    match i.inst.unit() {
         Unit::Alu => (0, 2),
         Unit::Fma => (1, 1),
         Unit::Imad | Unit::Half => (2, 2),

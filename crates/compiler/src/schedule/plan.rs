@@ -59,7 +59,7 @@ impl Planner {
             needs: (0..count).map(|n| graph.before(n).len() as u32).collect(),
             height: vec![0; count],
             tail: vec![1; count],
-            pipe: region.iter().map(|i| pipe(i.op())).collect(),
+            pipe: region.iter().map(pipe).collect(),
             made: vec![Pressure::default(); count],
             reads: Vec::new(),
             reads_end: Vec::with_capacity(count),

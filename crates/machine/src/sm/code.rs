@@ -310,7 +310,7 @@ fn class(i: &Inst) -> Class {
     if let Some(class) = fast_conversion(i) {
         return class;
     }
-    match i.op.row().unit {
+    match i.unit() {
         Unit::Alu => Class::Alu,
         Unit::Fma => Class::Fma,
         Unit::Imad => Class::Imad,
@@ -356,7 +356,7 @@ fn kind(i: &Inst) -> Kind {
 }
 
 fn is_fma(i: &Inst) -> bool {
-    fast_conversion(i) == Some(Class::Half) || matches!(i.op.row().unit, Unit::Fma | Unit::Imad | Unit::Half)
+    fast_conversion(i) == Some(Class::Half) || matches!(i.unit(), Unit::Fma | Unit::Imad | Unit::Half)
 }
 
 /// Latency of registers, of predicates, and what waiting for them is called.
@@ -371,7 +371,7 @@ fn latency(i: &Inst, spec: &Spec) -> (u32, u32, Producer) {
         Op::R2ur => short(l.uniform_crossing),
         Op::ImadWide => fixed(l.imad_wide),
         _ if fast_conversion(i).is_some() => fixed(l.conversion),
-        _ => match i.op.row().unit {
+        _ => match i.unit() {
             Unit::Alu => fixed(l.alu),
             Unit::Fma => fixed(l.fma),
             Unit::Imad => fixed(l.imad),
