@@ -87,9 +87,10 @@ pub struct Gpc {
     /// Cycles from a request leaving for the slices until its answer leaves there, at least: the way, and both.
     way: u64,
     to_answer: u64,
-    /// Sectors counted for each slice that an SM uses in a launch, and for the launch.
+    /// Sectors counted for each slice that an SM uses in a launch, and for the launch: found, and not.
     barrier_sectors: u64,
     launch_sectors: u64,
+    launch_misses: u64,
     /// Slices that each SM has used in this launch, a bit each, and 64-bit words of them an SM.
     used: Vec<u64>,
     used_words: usize,
@@ -144,6 +145,7 @@ impl Gpc {
             to_answer: u64::from(config.crossbar.latency + config.l2.latency),
             barrier_sectors: config.gpc.barrier_sectors.into(),
             launch_sectors: config.gpc.launch_sectors.into(),
+            launch_misses: config.gpc.launch_misses.into(),
             used: vec![0; sms * config.l2.slices.div_ceil(64) as usize],
             used_words: config.l2.slices.div_ceil(64) as usize,
             before: vec![NONE; sms],
@@ -474,8 +476,8 @@ impl Gpc {
 
     /// Counts from nothing: a launch begins.
     pub fn reset_counters(&mut self) {
-        let lookups = self.launch_sectors;
-        self.counters = Counters { l2_sectors: lookups, l2_hits: lookups, ..Counters::default() };
+        let (l2_hits, misses) = (self.launch_sectors, self.launch_misses);
+        self.counters = Counters { l2_sectors: l2_hits + misses, l2_hits, ..Counters::default() };
         self.used.fill(0);
     }
 

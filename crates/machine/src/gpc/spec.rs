@@ -38,6 +38,8 @@ spec! {
         barrier_sectors: u32 where 0..=64,
         /// Sectors that it looks up, and finds, for each GPC when a launch begins and ends: what describes the launch, its constants, and barriers of the whole machine. Counted, of no weight in time.
         launch_sectors: u32 where 0..=1 << 20,
+        /// Sectors that it looks up, and does not find, for each GPC in a launch: what is written about it. Counted, of no weight in time.
+        launch_misses: u32 where 0..=1 << 20,
     }
 }
 

@@ -322,7 +322,7 @@ fn loads_from_dram_take_what_was_measured() {
 fn what_is_counted() {
     let mut config = h200();
     config.gpc.barrier_sectors = 0;
-    config.gpc.launch_sectors = 0;
+    (config.gpc.launch_sectors, config.gpc.launch_misses) = (0, 0);
     let mut system = System::new(&config);
     let base = 0x10_0000_0000;
     let lines = 8192u64;

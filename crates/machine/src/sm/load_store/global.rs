@@ -106,7 +106,7 @@ impl LoadStore {
             let mut missing = sectors;
             let mut slot = None;
             if !bypasses {
-                slot = self.line(p.line, looked, out);
+                slot = self.line(p.line);
             }
             let mut chain = NONE;
             if let Some(at) = slot {
@@ -207,7 +207,7 @@ impl LoadStore {
             counters.l1_store_sectors += u64::from(count(sectors)) * u64::from(!is_local);
             let looked = access.looked(n, self.spec.l1.tags_per_cycle);
             let slot = if is_local || self.spec.l1.store_allocates {
-                self.line(p.line, looked, out)
+                self.line(p.line)
             } else {
                 self.cache.find(p.line)
             };
@@ -219,12 +219,12 @@ impl LoadStore {
                     counters.l1_hits += u64::from(count(sectors));
                 }
                 if is_local {
-                    // What was never written can be anything, so a written sector is complete.
+                    // What was never written can be anything, so a written sector is complete, and can be read at once.
                     self.cache.write(at, sectors, looked);
-                    continue;
+                } else {
+                    s.stores += (whole != 0) as u16 + (sectors != whole) as u16;
+                    fills = sectors;
                 }
-                s.stores += (whole != 0) as u16 + (sectors != whole) as u16;
-                fills = sectors;
             }
             if waiting == NONE {
                 waiting = self.flights.open(op.owner, op.kind, 0, Cycle(0));
@@ -234,10 +234,11 @@ impl LoadStore {
                 if part == 0 {
                     continue;
                 }
-                let token = self.flights.start(slot.unwrap_or(NO_SLOT), fills & part, 0, NONE);
+                let slot = slot.filter(|_| !is_local).unwrap_or(NO_SLOT);
+                let token = self.flights.start(slot, fills & part, 0, NONE);
                 self.flights.wait(waiting, token);
                 let kind = RequestKind::Store;
-                let sent = Sent { kind, is_whole, ..Sent::new(token, p.line, part) };
+                let sent = Sent { kind, is_whole, is_local, ..Sent::new(token, p.line, part) };
                 self.send(looked, sent, out);
             }
         }
@@ -302,19 +303,12 @@ impl LoadStore {
 
     /// The slot of a line, new if need be; what is thrown out and newer than memory behind goes there.
     #[inline(always)]
-    fn line(&mut self, line: u64, looked: Cycle, out: &mut Vec<Request>) -> Option<u32> {
+    fn line(&mut self, line: u64) -> Option<u32> {
         if let Some(at) = self.cache.find(line) {
             self.cache.touch(at);
             return Some(at);
         }
-        let (at, victim) = self.cache.insert(line)?;
-        if let Some(v) = victim.filter(|v| v.dirty != 0) {
-            let token = self.flights.start(NO_SLOT, 0, 0, NONE);
-            let kind = RequestKind::Store;
-            let sent = Sent { kind, is_whole: true, ..Sent::new(token, v.line, v.dirty) };
-            self.send(looked, sent, out);
-        }
-        Some(at)
+        self.cache.insert(line)
     }
 
     /// A request leaves the SM as soon as the way out is free.
@@ -332,8 +326,9 @@ impl LoadStore {
         };
         let busy = busy.max(l1.request_interval);
         let at = self.leave.serve(looked + u64::from(l1.miss_latency), u64::from(busy));
-        if s.kind != RequestKind::Load {
+        if s.kind != RequestKind::Load && !s.is_local {
             // Its data is read from the banks as it leaves: what stores and masks take, and the operands of the others.
+            // Nobody meets that of local memory.
             let reads = if s.kind == RequestKind::Store { busy } else { data() };
             self.reads.take_from_global(at, reads);
         }
@@ -430,6 +425,7 @@ struct Sent {
     sectors: u8,
     kind: RequestKind,
     is_whole: bool,
+    is_local: bool,
     operations: u8,
     depth: u8,
 }
@@ -437,7 +433,16 @@ struct Sent {
 impl Sent {
     #[inline(always)]
     fn new(token: u32, line: u64, sectors: u8) -> Sent {
-        Sent { token, line, sectors, kind: RequestKind::Load, is_whole: false, operations: 0, depth: 0 }
+        Sent {
+            token,
+            line,
+            sectors,
+            kind: RequestKind::Load,
+            is_whole: false,
+            is_local: false,
+            operations: 0,
+            depth: 0,
+        }
     }
 }
 

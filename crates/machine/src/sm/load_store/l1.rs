@@ -19,8 +19,6 @@ pub const NONE: u32 = u32::MAX;
 const VALID: u32 = 0;
 /// Sectors asked for and not answered, as a shift.
 const PENDING: u32 = 4;
-/// Sectors newer than memory behind: local memory only, as a shift.
-const DIRTY: u32 = 8;
 
 /// One line.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -73,12 +71,6 @@ impl Slot {
     #[inline(always)]
     pub fn forget(&mut self, sectors: u8) {
         self.clear(VALID, sectors);
-    }
-
-    /// What is here is of no use to anybody.
-    pub fn discard(&mut self) {
-        self.clear(VALID, 15);
-        self.clear(DIRTY, 15);
     }
 
     /// A store to the line finds it.
@@ -146,8 +138,6 @@ pub struct Tags {
     ways: u32,
     /// Counts uses.
     clock: u64,
-    /// Lines newer than memory behind may be here.
-    written: bool,
     /// For [`Tags::oldest`]: lines that cannot give way now.
     aside: Vec<u64>,
 }
@@ -157,12 +147,6 @@ const NEIGHBOURS: u64 = 8;
 
 /// No line's entry: slots have lower numbers.
 const EMPTY: u32 = u32::MAX;
-
-/// What making room for a line threw out.
-pub struct Victim {
-    pub line: u64,
-    pub dirty: u8,
-}
 
 impl Tags {
     /// Lines that there is room for.
@@ -186,7 +170,6 @@ impl Tags {
             ways,
             shift: 16 - places.trailing_zeros(),
             clock: 0,
-            written: false,
             aside: Vec::new(),
         }
     }
@@ -282,10 +265,8 @@ impl Tags {
     /// Sectors of local memory are written; those that were not on their way come at `at`.
     #[inline(always)]
     pub fn write(&mut self, at: u32, sectors: u8, cycle: Cycle) {
-        self.written = true;
         let slot = &mut self.slots[at as usize];
         slot.fill(sectors & !slot.valid() & !slot.pending(), cycle);
-        slot.set(DIRTY, sectors);
     }
 
     /// Takes the line that was not used for longest out of its set's order, but none that waits for an answer.
@@ -312,22 +293,19 @@ impl Tags {
 
     /// A slot for a line that is not there, without sectors; None if every line of the set waits for an answer.
     #[inline]
-    pub fn insert(&mut self, line: u64) -> Option<(u32, Option<Victim>)> {
+    pub fn insert(&mut self, line: u64) -> Option<u32> {
         let set = self.set(line);
-        let mut victim = None;
         let at = if self.sets[set].lines() < self.ways as usize {
             self.slots.len() as u32
         } else {
             let at = self.oldest(set)?;
-            let old = self.slots[at as usize];
-            victim = Some(Victim { line: old.line, dirty: old.sectors(DIRTY) });
-            self.unlist(at, old.line);
+            self.unlist(at, self.slots[at as usize].line);
             at
         };
         self.clock += 1;
         let slot = Slot { line, ready: Cycle(0), used: self.clock, flight: NONE, state: 0, stores: 0 };
         self.put(set, at, slot);
-        Some((at, victim))
+        Some(at)
     }
 
     /// Puts a line that is used last into a slot, the next new one or one that was left.
@@ -381,7 +359,7 @@ impl Tags {
         self.table[hole & mask] = EMPTY;
     }
 
-    /// Drops all lines that memory behind has as new.
+    /// Drops all lines.
     pub fn invalidate(&mut self) {
         if self.slots.is_empty() {
             return;
@@ -391,22 +369,7 @@ impl Tags {
             set.queue.clear();
             set.again.clear();
         }
-        let mut slots = std::mem::take(&mut self.slots);
-        if std::mem::take(&mut self.written) {
-            slots.retain(|slot| slot.sectors(DIRTY) != 0);
-            slots.sort_unstable_by_key(|slot| slot.used);
-            for mut slot in slots {
-                self.written = true;
-                let dirty = slot.sectors(DIRTY);
-                slot.state = u16::from(dirty) << VALID | u16::from(dirty) << DIRTY;
-                slot.flight = NONE;
-                let set = self.set(slot.line);
-                self.put(set, self.slots.len() as u32, slot);
-            }
-        } else {
-            slots.clear();
-            self.slots = slots;
-        }
+        self.slots.clear();
     }
 }
 
@@ -451,14 +414,13 @@ mod tests {
                     }
                     (None, _) => {
                         let given = tags.insert(line);
-                        if model.lines.len() < 12 {
-                            prop_assert!(matches!(given, Some((_, None))));
-                        } else {
-                            let oldest = model.lines.iter().position(|l| !l.1);
-                            let gone = oldest.map(|place| model.lines.remove(place).0);
-                            prop_assert_eq!(given.and_then(|g| g.1).map(|v| v.line), gone);
+                        if model.lines.len() == 12
+                            && let Some(oldest) = model.lines.iter().position(|l| !l.1)
+                        {
+                            model.lines.remove(oldest);
                         }
-                        if model.lines.len() < 12 {
+                        prop_assert_eq!(given.is_some(), model.lines.len() < 12);
+                        if given.is_some() {
                             model.lines.push((line, false));
                         }
                     }
@@ -469,26 +431,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn written_lines_survive_in_their_order() {
-        let mut tags = Tags::new(4 * LINE as u32, 1);
-        for n in 0..4u64 {
-            let (at, _) = tags.insert(n * LINE).expect("there is room");
-            if n != 1 {
-                tags.write(at, 0b11, Cycle(5));
-            }
-        }
-        let first = tags.find(0).expect("it is there");
-        tags.touch(first);
-        tags.invalidate();
-        assert!(tags.find(LINE).is_none());
-        assert!(tags.insert(10 * LINE).is_some_and(|(_, victim)| victim.is_none()));
-        let victims: Vec<u64> = (11..14)
-            .map(|n| tags.insert(n * LINE).and_then(|(_, v)| v).expect("one gives way"))
-            .map(|v| v.line / LINE * 16 + u64::from(v.dirty))
-            .collect();
-        assert_eq!(victims, [2 * 16 + 3, 3 * 16 + 3, 3]);
     }
 }

@@ -215,16 +215,16 @@ impl LoadStore {
         }
     }
 
-    /// Forgets cached lines. Local memory that is not written back yet stays.
+    /// Forgets cached lines.
     pub fn invalidate(&mut self) {
         self.cache.invalidate();
     }
 
-    /// Local memory from here on is of no use any more: it need not be written back.
+    /// Local memory from here on is of no use any more.
     pub fn discard(&mut self, from: u64, bytes: u64) {
         for line in (from..from + bytes).step_by(LINE as usize) {
             if let Some(at) = self.cache.find(line) {
-                self.cache.slot(at).discard();
+                self.cache.slot(at).forget(u8::MAX);
             }
         }
     }

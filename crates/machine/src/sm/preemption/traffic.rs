@@ -12,7 +12,7 @@ pub const LINE: u64 = crate::units::LINE;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Side {
     pub address: u64,
-    /// Where the hardware has local memory: lines are cached and written back.
+    /// Where the hardware has local memory.
     pub is_local: bool,
 }
 
