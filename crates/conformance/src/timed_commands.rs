@@ -331,10 +331,14 @@ pub fn write_docs(folder: &Path, speed: bool, repetitions: u32, machine: &Machin
         let report = measure_speed(&test_data("main"), &list, &results, &config, repetitions)?;
         ("speed.md", docs::speed(&report, &host()))
     } else {
-        let (sweep, sweep_results) = kernels::load(&test_data("sweep"))?;
+        let measure = |title, name| {
+            let (list, results) = kernels::load(&test_data(name))?;
+            Ok::<_, String>(docs::measure(title, &list, &results, &config, machine.threads))
+        };
         let sets = [
-            docs::measure("programs", &list, &results, &config, machine.threads),
-            docs::measure("one mechanism each", &sweep, &sweep_results, &config, machine.threads),
+            measure("programs", "main")?,
+            measure("programs that nothing was tuned for", "unseen")?,
+            measure("one mechanism each", "sweep")?,
         ];
         let rows = micro::bench::run_all(&micro::load(&test_data("micro"))?, &config, None)?;
         ("accuracy.md", docs::accuracy(&sets, &rows))

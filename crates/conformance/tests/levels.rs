@@ -41,7 +41,7 @@ fn contraction_is_seen() {
 fn level_0_keeps_the_order() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
     let mut texts: Vec<Vec<u8>> = (0..20).map(|seed| generate::kernel(seed).text.into_bytes()).collect();
-    for set in ["main", "sweep", "features"] {
+    for set in ["main", "unseen", "sweep", "features"] {
         for entry in std::fs::read_dir(data.join(set).join("ptx")).expect("test data") {
             texts.push(std::fs::read(entry.expect("test data").path()).expect("test data"));
         }
