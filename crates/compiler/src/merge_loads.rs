@@ -18,9 +18,10 @@ pub fn run(f: &mut Function, places: &Places) {
         for &i in &f.block(b).insts {
             let inst = f.inst(i);
             if let (Op::Load(a), None) = (inst.op, inst.guard)
-                && (is_mergeable(&a) || is_table(f, &a, inst.args[0]))
+                && is_word(&a)
+                && let (base, offset) = split(f, inst.args[0])
+                && (is_plain(a.space) || is_table(f, a.space, base))
             {
-                let (base, offset) = split(f, inst.args[0]);
                 let key = (a.space, base);
                 let item = (offset + a.offset, i);
                 match open.iter_mut().find(|g| g.0 == key) {
@@ -39,9 +40,11 @@ pub fn run(f: &mut Function, places: &Places) {
         }
         done.append(&mut open);
         let mut change = Change::default();
-        for ((_, base), group) in done {
+        for ((space, base), group) in done {
+            // Constants come two at a time at most.
+            let most = if space == Space::Const { 2 } else { 4 };
             if group.len() > 1 {
-                merge(f, places, base, group, &mut change);
+                merge(f, places, base, group, most, &mut change);
             }
         }
         change.apply(f, b);
@@ -49,17 +52,21 @@ pub fn run(f: &mut Function, places: &Places) {
 }
 
 pub(crate) fn is_mergeable(a: &Access) -> bool {
-    a.count == 1
-        && a.elem.bits() == 32
-        && a.order == Order::Weak
-        && matches!(a.space, Space::Shared | Space::Local)
+    is_word(a) && is_plain(a.space)
+}
+
+fn is_word(a: &Access) -> bool {
+    a.count == 1 && a.elem.bits() == 32 && a.order == Order::Weak
+}
+
+fn is_plain(space: Space) -> bool {
+    matches!(space, Space::Shared | Space::Local)
 }
 
 /// Constants whose place is only known when the program runs; all others are operands.
-fn is_table(f: &Function, a: &Access, address: Value) -> bool {
-    let is_known =
-        matches!(f.def_op(split(f, address).0), Some(i) if matches!(i.op, Op::Addr(..) | Op::Const(_)));
-    a.space == Space::Const && is_mergeable(&Access { space: Space::Shared, ..*a }) && !is_known
+fn is_table(f: &Function, space: Space, base: Value) -> bool {
+    let is_known = f.def_op(base).is_some_and(|i| matches!(i.op, Op::Addr(..) | Op::Const(_)));
+    space == Space::Const && !is_known
 }
 
 /// What becomes of the loads of a block.
@@ -92,8 +99,8 @@ impl Change {
     }
 }
 
-/// Finds runs of four or two words in a group.
-fn merge(f: &mut Function, places: &Places, base: Value, mut group: Group, change: &mut Change) {
+/// Finds runs of four or two words in a group, of no more than `most`.
+fn merge(f: &mut Function, places: &Places, base: Value, mut group: Group, most: usize, change: &mut Change) {
     let first_at: HashMap<InstId, usize> = group.iter().enumerate().map(|(n, g)| (g.1, n)).collect();
     let zeros = trailing_zeros(f, places, base, 8);
     group.sort();
@@ -105,11 +112,10 @@ fn merge(f: &mut Function, places: &Places, base: Value, mut group: Group, chang
             let words = group.get(n..n + count)?;
             let next = words.iter().enumerate().all(|(k, w)| w.0 == start + 4 * k as i64);
             let bits = (4 * count as u64).trailing_zeros();
-            (next && zeros >= bits && start % (4 * count as i64) == 0).then(|| words.to_vec())
+            (next && zeros >= bits && start % (4 * count as i64) == 0 && count <= most)
+                .then(|| words.to_vec())
         };
-        // Constants come two at a time at most.
-        let is_table = matches!(f.inst(group[n].1).op, Op::Load(a) if a.space == Space::Const);
-        let Some(words) = run(4).filter(|_| !is_table).or_else(|| run(2)) else {
+        let Some(words) = run(4).or_else(|| run(2)) else {
             n += 1;
             continue;
         };

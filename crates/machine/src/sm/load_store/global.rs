@@ -220,11 +220,10 @@ impl LoadStore {
                 }
                 if is_local {
                     // What was never written can be anything, so a written sector is complete, and can be read at once.
-                    self.cache.write(at, sectors, looked);
-                } else {
-                    s.stores += (whole != 0) as u16 + (sectors != whole) as u16;
-                    fills = sectors;
+                    s.fill(sectors & !s.valid() & !s.pending(), looked);
                 }
+                s.stores += (whole != 0) as u16 + (sectors != whole) as u16;
+                fills = sectors;
             }
             if waiting == NONE {
                 waiting = self.flights.open(op.owner, op.kind, 0, Cycle(0));
@@ -234,8 +233,7 @@ impl LoadStore {
                 if part == 0 {
                     continue;
                 }
-                let slot = slot.filter(|_| !is_local).unwrap_or(NO_SLOT);
-                let token = self.flights.start(slot, fills & part, 0, NONE);
+                let token = self.flights.start(slot.unwrap_or(NO_SLOT), fills & part, 0, NONE);
                 self.flights.wait(waiting, token);
                 let kind = RequestKind::Store;
                 let sent = Sent { kind, is_whole, is_local, ..Sent::new(token, p.line, part) };

@@ -262,13 +262,6 @@ impl Tags {
         self.slots[at as usize].used = self.clock;
     }
 
-    /// Sectors of local memory are written; those that were not on their way come at `at`.
-    #[inline(always)]
-    pub fn write(&mut self, at: u32, sectors: u8, cycle: Cycle) {
-        let slot = &mut self.slots[at as usize];
-        slot.fill(sectors & !slot.valid() & !slot.pending(), cycle);
-    }
-
     /// Takes the line that was not used for longest out of its set's order, but none that waits for an answer.
     #[inline(always)]
     fn oldest(&mut self, set: usize) -> Option<u32> {
