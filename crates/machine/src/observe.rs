@@ -53,8 +53,12 @@ pub fn recorder(sm: &Sm, start: Cycle, options: &RunOptions<'_>) -> Option<Recor
 pub fn store(watchers: &mut [Watcher], settings: &Settings, memory: &Memory) -> Result<(u64, u64), String> {
     let (mut records, mut lost, mut at) = (0, 0, 0u64);
     let size = settings.form.bytes() as u64;
+    let mut left = Vec::new();
     for cell in watchers.iter_mut().filter_map(|w| w.cell.as_mut()) {
         // One after the other: each uses the host's memory that the one before has left.
+        if cell.bytes.is_empty() {
+            cell.bytes = std::mem::take(&mut left);
+        }
         cell.flush(u64::MAX);
         let room = (settings.buffer_bytes - at) / size;
         let kept = cell.records.min(room);
@@ -68,6 +72,8 @@ pub fn store(watchers: &mut [Watcher], settings: &Settings, memory: &Memory) -> 
                 .map_err(|e| format!("the event buffer of the trace cells cannot be written: {e}"))?;
         }
         at += bytes.len() as u64;
+        left = all;
+        left.clear();
     }
     Ok((records, lost))
 }

@@ -123,6 +123,17 @@ fn scalar(cta: &CtaState, warp: u32, special: Special) -> u32 {
     }
 }
 
+/// Whether a register changes while the warp runs.
+pub fn is_volatile(bits: u32) -> bool {
+    use Special::*;
+    Special::from_bits(bits).is_some_and(|s| {
+        matches!(
+            s,
+            ClockLo | ClockHi | GlobalTimerLo | GlobalTimerHi | Pm0 | Pm1 | Pm2 | Pm3 | Pm4 | Pm5 | Pm6 | Pm7
+        )
+    })
+}
+
 /// A register that time changes.
 pub fn volatile(time: Time, bits: u32) -> u32 {
     match Special::from_bits(bits) {

@@ -10,6 +10,7 @@ use isa::field::{AtomOp, Cache, Field, From, Order, To};
 use isa::image::Image;
 use isa::{Effects, Inst, Op, Operand, Pred, Reg, Role, Special, Src, UReg, Unit};
 use serde::{Deserialize, Serialize};
+use simt::special::is_volatile;
 use std::sync::Arc;
 
 /// Kinds of instructions that compete for pipes. A pipe runs one or more of them.
@@ -215,7 +216,7 @@ pub struct Timing {
     pub checked: u8,
     /// Registers to be read from each bank, 16 bits a bank.
     pub bank_reads: u64,
-    /// Looks at a special register, maybe a clock; and maybe at the one that counts nanoseconds.
+    /// Looks at a special register that time changes, and maybe at the one that counts nanoseconds.
     pub reads_time: bool,
     pub reads_timer: bool,
     /// 32-bit registers a lane that a memory operation moves.
@@ -232,6 +233,9 @@ pub struct Timing {
     pub layout: u8,
     /// Loads from shared memory: nobody but its warp sees when it executes.
     pub loads_shared: bool,
+    /// Reads what does not change while its warp runs, so that it is executed with those before it; but through a unit that
+    /// sub-cores share.
+    pub is_known: bool,
 }
 
 const _: () = assert!(size_of::<Timing>() == 64);
@@ -439,6 +443,11 @@ fn constant(i: &Inst) -> Option<(u8, u32)> {
 fn loaded_place(i: &Inst) -> Option<u32> {
     let by_register = matches!(i.src[0].operand, Operand::Reg(r) if !r.is_zero());
     (i.op == Op::Ldc && !by_register).then(|| constants::numbered(i.offset() as u32, 0))
+}
+
+/// Whether an instruction looks at a special register that time changes.
+fn reads_time(i: &Inst) -> bool {
+    matches!(i.op, Op::S2r | Op::Cs2r | Op::S2ur) && is_volatile(i.field(Field::Sr))
 }
 
 /// Whether an instruction may look at the special register that counts nanoseconds.
@@ -694,7 +703,7 @@ impl Places {
         let reads = (self.list.len() as u32 - first) as u8 - writes;
         let (latency, predicate_latency, producer) = latency(i, spec);
         let moved = i.op.row().roles.iter().find(|r| matches!(r, Role::DW | Role::CW | Role::DT | Role::CT));
-        let operand = constant(i);
+        let (operand, place) = (constant(i), loaded_place(i));
         let (class, kind) = (class(i), kind(i));
         // A pipe with a queue begins later than the issue.
         let waits_in_queue =
@@ -732,16 +741,21 @@ impl Places {
             checked: registers + predicates,
             // Memory operations send their operands on their own time.
             bank_reads: if i.op.row().unit == Unit::Lsu { 0 } else { bank_reads(i, before, spec) },
-            reads_time: matches!(i.op, Op::S2r | Op::Cs2r | Op::S2ur),
+            reads_time: reads_time(i),
             reads_timer: reads_timer(i),
             words: moved.map_or(1, |&r| i.width(r)) as u8,
             rounds: if is_swap { spec.load_store.shared.cas_rounds as u8 } else { 1 },
             bank: operand.map_or(if i.op == Op::Ldc { i.field(Field::Bank) as u8 } else { 0 }, |c| c.0),
             constant: operand.map_or(NO_CONSTANT, |c| c.1),
-            place: loaded_place(i).unwrap_or(NO_CONSTANT),
+            place: place.unwrap_or(NO_CONSTANT),
             cache: cache(i),
             layout: NO_LAYOUT,
             loads_shared: false,
+            is_known: match kind {
+                Kind::Special => !reads_time(i),
+                Kind::Constant => place.is_some(),
+                _ => false,
+            },
         }
     }
 }

@@ -568,12 +568,10 @@ impl Sm {
     fn flush_trace(&mut self, now: u64) {
         let Some(cell) = self.watcher.as_mut().and_then(|w| w.cell.as_mut()) else { return };
         self.flush_at = cell.next_flush(now);
-        if !cell.is_full() {
-            return;
-        }
         let used = self.warps.iter().filter(|w| w.state != State::Empty);
-        // Warps that start have nothing before the cycle at which they come.
-        cell.flush(cell.known_until(now, used.map(|w| w.since)));
+        // Warps that start have nothing before the cycle at which they come; what planned ones wait for may still be told.
+        let since = |w: &WarpSlot| if w.state == State::Timed { w.since.min(w.issued + 1) } else { w.since };
+        cell.flush(cell.known_until(now, used.map(since)));
     }
 
     /// Looks, every so many cycles from `start` on, how far the warps of each CTA are.

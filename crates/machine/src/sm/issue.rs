@@ -8,7 +8,7 @@ use super::fetch::Fetched;
 use super::load_store::{self, Issued, LoadStore, Operation, Outcome, Path};
 use super::sub_core::SubCore;
 use super::warp::{NO_LINE, Ready, State, WarpSlot};
-use super::watch::{Accessed, Counts};
+use super::watch::{Accessed, Counts, Watch};
 use super::work::{Context, CtaSlot, Work};
 use crate::counters::Counters;
 use crate::ports::Request;
@@ -27,6 +27,9 @@ impl Sm {
         let context = &work.contexts[cta.context];
         let timing = *context.code.timing_of(pc);
         let sub = &mut self.subs[s];
+        if let Some(cell) = self.watcher.as_mut().and_then(|w| w.cell.as_mut()) {
+            cell.catch_up(n as u16, warp);
+        }
         if now > warp.since {
             let mut row = self.stalls.row(warp.row() as usize);
             let mut why = sub.why(warp, timing.class, now);
@@ -42,15 +45,16 @@ impl Sm {
                 watcher.waited(n as u16, warp, s as u32, timing.class, (why, by_policy), now);
             }
         }
+        // A load from shared memory may have been executed, and counted, and what reads only what never changes.
+        let has_executed = warp.ahead > 0;
         let threads = match self.watcher {
-            Some(_) => cta.resident.active(index),
-            None => 0,
+            Some(_) if !has_executed => cta.resident.active(index),
+            _ => 0,
         };
         sub.take(warp.bit, timing.class);
         warp.issued = now;
-        // A load from shared memory may have been executed.
-        let passes = (warp.ahead > 0).then(|| warp.loaded.take(timing.words));
-        if passes.is_some() {
+        let passes = (has_executed && timing.loads_shared).then(|| warp.loaded.take(timing.words));
+        if has_executed {
             warp.ahead -= 1;
         } else if timing.kind == Kind::Shuffle {
             // Registers of other lanes: the data path of memory without an address.
@@ -70,9 +74,9 @@ impl Sm {
         self.log.token = warp.cta.into();
         let nanoseconds = if timing.reads_timer { now * 1000 / self.clock_mhz } else { 0 };
         let time = Time { clock: now, nanoseconds };
-        let stepped = match passes {
-            Some(_) => Ok(Stepped::Next),
-            None => cta.resident.step(index, time, now, &mut self.log),
+        let stepped = match has_executed {
+            true => Ok(Stepped::Next),
+            false => cta.resident.step(index, time, now, &mut self.log),
         };
         let stepped = match stepped {
             Ok(stepped) => stepped,
@@ -175,6 +179,11 @@ impl Sm {
                 }
             }
             Kind::System => (from, reason) = (now + u64::from(self.spec.latency.system), Stall::Misc),
+        }
+        if has_executed {
+            // Those behind it may have, too.
+            self.warps[n].pc = pc + 1;
+            return self.plan(work, n, now);
         }
         self.go_on(work, n, from, reason, now);
     }

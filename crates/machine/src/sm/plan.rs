@@ -83,7 +83,9 @@ impl<W: Watch> Supply<'_, W> {
         let at = warp.issued + u64::from(timing.wait);
         if at > since {
             self.stalls.charge(pc, Stall::Wait, at - since);
-            self.watch.wait(slot, warp, (code, timing), Stall::Wait, since, at);
+            if !(W::LOOKS_LATE && timing.is_simple) {
+                self.watch.wait(slot, warp, (code, timing), Stall::Wait, since, at);
+            }
             since = at;
         }
         if timing.is_simple {

@@ -76,7 +76,7 @@ pub(super) struct Issuing<'a, 'l> {
 }
 
 impl Shared<'_> {
-    /// Issues the next instruction of a warp, which was chosen. By itself, so that the turns of instructions that have
+    /// Issues the next instruction of a warp, which was chosen; it may have executed, with those before it. By itself, so that the turns of instructions that have
     /// executed keep their registers of the host.
     #[inline(never)]
     pub fn issue<W: Watch>(
@@ -92,7 +92,17 @@ impl Shared<'_> {
         let index = usize::from(warp.index);
         let threads = if W::THREADS { cta.resident.active(index).count_ones() } else { 0 };
         let asked = self.out.len();
-        if let Some(layout) = self.layouts.get(timing.layout)
+        if warp.ahead > 0 {
+            warp.ahead -= 1;
+            let start = self.has_issued(i, supply, sub, warp);
+            match timing.kind {
+                Kind::Special => self.read_special(i, start, warp),
+                _ => {
+                    let place = numbered(timing.place, warp.context.into());
+                    self.load_constant(i, Offsets::One(place), supply, warp);
+                }
+            }
+        } else if let Some(layout) = self.layouts.get(timing.layout)
             && cta.resident.is_whole(index)
             && cta.resident.step_shared(index, layout)
         {
@@ -156,6 +166,7 @@ impl Shared<'_> {
         warp: &mut WarpSlot,
     ) {
         let (timing, now) = (i.timing, i.now);
+        supply.watch.catch_up(i.n, warp);
         if now > warp.since {
             let why = sub.why(warp, timing.class, now);
             supply.stalls.row(warp.row() as usize).charge_waiting(why, timing.class.throttle());
@@ -245,27 +256,9 @@ impl Shared<'_> {
         if timing.bank_reads != 0 {
             sub.read_banks(now, timing.bank_reads);
         }
-        let (writes, _) = i.context.code.places(timing);
         match timing.kind {
-            Kind::Special => {
-                let waits = self.load_store.read_special(Cycle(now));
-                warp.write(writes, Ready::at(start + waits + u64::from(timing.latency), timing.maker));
-            }
-            Kind::Constant => {
-                let offsets = offsets.list();
-                self.load_store.load_constant(Cycle(now), offsets.len() as u32);
-                let owner = warp.owner(n.into(), writes, timing.producer).pack();
-                let (at, bank) = (Cycle(now), timing.bank);
-                let counters = counters_of(supply.counters, supply.launches, warp);
-                let ready = match supply.constants.load(at, bank, offsets, owner, self.out, counters) {
-                    Fetched::At(at) => Ready::at(at.0, timing.maker),
-                    Fetched::Pending => {
-                        warp.loads += 1;
-                        Ready::pending(timing.maker)
-                    }
-                };
-                warp.write(writes, ready);
-            }
+            Kind::Special => self.read_special(i, start, warp),
+            Kind::Constant => self.load_constant(i, offsets, supply, warp),
             _ => {
                 let counters = counters_of(supply.counters, supply.launches, warp);
                 let before = supply.watch.before(counters);
@@ -279,6 +272,38 @@ impl Shared<'_> {
             }
         }
         if stepped == Stepped::Next { Ended::Planned } else { Ended::Moved }
+    }
+
+    /// A special register, which was read, gets its cycle.
+    #[inline(always)]
+    fn read_special(&mut self, i: &Issuing<'_, '_>, start: u64, warp: &mut WarpSlot) {
+        let (timing, writes) = (i.timing, i.context.code.writes(i.timing));
+        let waits = self.load_store.read_special(Cycle(i.now));
+        warp.write(writes, Ready::at(start + waits + u64::from(timing.latency), timing.maker));
+    }
+
+    /// Constants, which were loaded, get theirs.
+    #[inline]
+    fn load_constant<W: Watch>(
+        &mut self,
+        i: &Issuing<'_, '_>,
+        offsets: Offsets,
+        supply: &mut Supply<'_, W>,
+        warp: &mut WarpSlot,
+    ) {
+        let (timing, at, offsets) = (i.timing, Cycle(i.now), offsets.list());
+        let writes = i.context.code.writes(timing);
+        self.load_store.load_constant(at, offsets.len() as u32);
+        let owner = warp.owner(i.n.into(), writes, timing.producer).pack();
+        let counters = counters_of(supply.counters, supply.launches, warp);
+        let ready = match supply.constants.load(at, timing.bank, offsets, owner, self.out, counters) {
+            Fetched::At(at) => Ready::at(at.0, timing.maker),
+            Fetched::Pending => {
+                warp.loads += 1;
+                Ready::pending(timing.maker)
+            }
+        };
+        warp.write(writes, ready);
     }
 
     /// What the instruction will touch, before it executes.

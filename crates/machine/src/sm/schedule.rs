@@ -160,8 +160,9 @@ impl Sm {
                     break;
                 };
                 to = next;
-            } else if timing.is_memory() {
-                // Executed, and still to go through the load-store unit.
+            }
+            if warp.ahead > 0 && (timing.is_memory() || timing.is_known) {
+                // Executed, and still to go through a unit that others use.
                 stopped = Some(Chosen { slot: n, eligible });
                 break;
             }
@@ -229,15 +230,30 @@ impl Sm {
 
     /// The same for an exit: mostly all lanes take it, and then nothing has to be found out.
     pub(super) fn exit(&mut self, work: &mut Work<'_>, s: usize, chosen: Chosen) {
-        let is_plain = self.watcher.is_none() && self.policies.is_none() && !self.is_optimizing();
-        let n = usize::from(chosen.slot);
-        let warp = &mut self.warps[n];
+        let is_plain = self.policies.is_none() && !self.is_optimizing();
+        let warp = &mut self.warps[usize::from(chosen.slot)];
         let cta = &mut work.ctas[usize::from(warp.cta)];
+        let threads = cta.resident.active(warp.index.into());
         if !is_plain || !cta.resident.exit(warp.index.into()) {
             return self.act(work, s, chosen);
         }
+        match self.watcher.take() {
+            None => self.exit_for(work, s, chosen, threads, &mut ()),
+            Some(mut watcher) => {
+                with_watch!(watcher, watch => self.exit_for(work, s, chosen, threads, watch));
+                self.watcher = Some(watcher);
+            }
+        }
+        let now = self.subs[s].next;
+        self.end_warp(work, chosen.slot.into(), now);
+        self.subs[s].plan_next(now);
+    }
+
+    /// Issues an exit that has been executed.
+    #[inline(always)]
+    fn exit_for<W: Watch>(&mut self, work: &Work<'_>, s: usize, chosen: Chosen, threads: u32, watch: &mut W) {
+        let (warp, sub) = (&mut self.warps[usize::from(chosen.slot)], &mut self.subs[s]);
         let timing = work.contexts[usize::from(warp.context)].code.timing_of(warp.pc);
-        let sub = &mut self.subs[s];
         let now = sub.next;
         self.counters.eligible_cycles += 1;
         self.counters.eligible_warps += u64::from(chosen.eligible.count_ones());
@@ -245,12 +261,14 @@ impl Sm {
         self.issued_by_class[timing.class as usize] += 1;
         let (fetch, constants) = (&mut self.fetch, &mut self.constants);
         let (stalls, counters, launches) = (&mut self.stalls, &mut self.counters, &mut self.launches[..]);
-        let mut supply = Supply { fetch, constants, stalls, counters, launches, watch: &mut () };
+        let mut supply = Supply { fetch, constants, stalls, counters, launches, watch };
+        if W::THREADS {
+            supply.watch.execute_one(warp.row(), threads.count_ones());
+        }
         warp.ahead = 1;
         supply.issue_executed(sub, chosen.slot, warp, timing, true, now);
+        supply.watch.branch(chosen.slot, warp.row());
         (warp.issued, warp.since) = (now, now + 1);
-        self.end_warp(work, n, now);
-        self.subs[s].plan_next(now);
     }
 
     /// Issues as many instructions of the chosen warp as there are dispatch units.
@@ -340,10 +358,15 @@ impl<W: Watch> Supply<'_, W> {
         if now > warp.since {
             let why = sub.why(warp, class, now);
             row.charge_waiting(why, class.throttle());
-            self.watch.waited(n, warp, sub.number, class, (why, [0; 2]), now);
+            if !W::LOOKS_LATE {
+                self.watch.waited(n, warp, sub.number, class, (why, [0; 2]), now);
+            }
         }
         row.count(Stall::Selected);
-        self.watch.issue(n, warp.row(), sub.number, timing, now);
+        match W::LOOKS_LATE {
+            true => self.watch.issue_late(n, warp, warp.row(), sub, timing, now),
+            false => self.watch.issue(n, warp.row(), sub.number, timing, now),
+        }
         if asks {
             sub.take(warp.bit, class);
         } else {

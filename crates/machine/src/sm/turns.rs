@@ -208,14 +208,16 @@ impl Sm {
                     let mut is_done = false;
                     let is_turn = now <= until;
                     if warp.ahead == 0 {
-                        let cta = &mut ctas[usize::from(warp.cta)];
-                        let executed =
-                            supply.execute(&mut cta.resident, warp, (code, timing), Some(shared.layouts));
-                        if let Some(next) = executed {
+                        let resident = &mut ctas[usize::from(warp.cta)].resident;
+                        let layouts = Some(&*shared.layouts);
+                        if let Some(next) = supply.execute(resident, warp, (code, timing), layouts) {
                             to = next;
-                        } else if is_quick(timing) && is_turn && (now < horizon || !Sm::leaves(timing.class))
-                        {
+                        }
+                    }
+                    if warp.ahead == 0 || timing.is_known {
+                        if is_quick(timing) && is_turn && (now < horizon || !Sm::leaves(timing.class)) {
                             let i = Issuing { context, timing, n, now };
+                            let cta = &mut ctas[usize::from(warp.cta)];
                             match shared.issue(&i, cta, &mut supply, sub, warp) {
                                 Ended::Timed => at = Some(warp.since),
                                 Ended::Planned => {}

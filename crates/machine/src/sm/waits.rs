@@ -131,7 +131,7 @@ struct Block {
 
 /// Whether an instruction of this kind takes part in what the warp alone does: nobody sees when it executes.
 fn is_quiet(t: &Timing) -> bool {
-    t.kind == Kind::Fixed && !t.reads_time
+    t.is_known || (t.kind == Kind::Fixed && !t.reads_time)
 }
 
 fn is_always(i: &Inst) -> bool {

@@ -152,17 +152,6 @@ bodies! {
     };
 }
 
-/// Special registers that change while the warp runs.
-pub fn is_volatile(bits: u32) -> bool {
-    use Special::*;
-    Special::from_bits(bits).is_some_and(|s| {
-        matches!(
-            s,
-            ClockLo | ClockHi | GlobalTimerLo | GlobalTimerHi | Pm0 | Pm1 | Pm2 | Pm3 | Pm4 | Pm5 | Pm6 | Pm7
-        )
-    })
-}
-
 pub fn decode(i: &Inst, u: &mut Uop) -> Option<Levels> {
     Some(match i.op {
         Op::Bra => levels::<Bra>(),
@@ -182,7 +171,7 @@ pub fn decode(i: &Inst, u: &mut Uop) -> Option<Levels> {
         Op::S2r | Op::Cs2r | Op::S2ur => {
             u.aux = i.field(Field::Sr);
             match i.op {
-                _ if is_volatile(u.aux) => levels::<Event>(),
+                _ if special::is_volatile(u.aux) => levels::<Event>(),
                 Op::S2r if u.aux == Special::TidX as u32 => levels::<ReadThreadX>(),
                 Op::S2r if special::is_uniform(u.aux) => levels::<ReadSpecialScalar>(),
                 Op::S2r => levels::<ReadSpecial>(),

@@ -6,8 +6,8 @@
 
 mod fifo;
 pub mod registers;
-mod runs;
 mod spec;
+mod states;
 #[cfg(test)]
 mod tests;
 
@@ -15,12 +15,13 @@ pub use registers::{Drain, Event, RegisterError, Registers, Settings};
 pub use spec::Spec;
 
 use super::code::{Class, Kind, Timing};
+use super::sub_core::SubCore;
 use super::warp::WarpSlot;
 use super::watch::{Waited, reasons};
 use crate::stall::Stall;
 use fifo::Fifo;
-use runs::{Cell, Row, Runs, SLOTS};
 use serde::{Deserialize, Serialize};
+use states::{Cell, ROWS, Row, SLOTS, States};
 use std::collections::BTreeMap;
 use trace::record::{Form, INSTRUCTION_BYTES, Record};
 
@@ -29,8 +30,6 @@ const LINE: u64 = 128;
 /// Cycles whose intervals and events are kept before they are worked on, where moments are made by events.
 const EVENT_CYCLES: u64 = 1 << 10;
 
-/// Runs that are kept before they become records: runs of warps that wait are much shorter than their records.
-const MOST_RUNS: usize = 1 << 14;
 /// Bytes that there is room for at first, and how much more there is each time that it is not enough.
 const FIRST_BYTES: usize = 1 << 14;
 const GROWTH: usize = 4;
@@ -85,7 +84,10 @@ pub struct TraceCell {
     due: [u64; SLOTS],
     #[serde(with = "simt::arrays")]
     slots: [Slot; SLOTS],
-    runs: Runs,
+    /// By events: up to when each slot's intervals were told.
+    #[serde(with = "simt::arrays")]
+    told: [u64; SLOTS],
+    states: States,
     /// Records of a moment.
     #[serde(skip, default = "no_records")]
     sent: Box<[[u8; 8]; SLOTS]>,
@@ -147,7 +149,8 @@ impl TraceCell {
             window: (zero.saturating_add(settings.window.0), zero.saturating_add(settings.window.1)),
             due: [if wants_events { 0 } else { u64::MAX }; SLOTS],
             slots: [Slot { next: u64::MAX, number: 0, cta: 0, is_wanted: false }; SLOTS],
-            runs: Runs::default(),
+            told: [start; SLOTS],
+            states: States::default(),
             sent: no_records(),
             turns: (0..schedulers.max(1)).collect(),
             missing_events: settings.period + settings.phase,
@@ -189,6 +192,8 @@ impl TraceCell {
             }
         };
         self.slots[usize::from(slot) % SLOTS] = Slot { next, number, cta, is_wanted };
+        self.told[usize::from(slot) % SLOTS] = at;
+        self.states.start(slot);
         self.set_due(slot);
     }
 
@@ -258,7 +263,10 @@ impl TraceCell {
         let cell = |stalls: u32| Cell { pc, stalls, cta };
         let missing = warp.map_or([0; 2], |(warp, checks)| missing(warp, checks));
         if self.settings.event.is_some() {
-            self.intervals.push(Interval { from, until, slot, cell: cell(stalls), missing });
+            self.told[usize::from(slot) % SLOTS] = until;
+            if from < until {
+                self.intervals.push(Interval { from, until, slot, cell: cell(stalls), missing });
+            }
             return;
         }
         // What is missing changes in between.
@@ -286,16 +294,22 @@ impl TraceCell {
         if self.wants_events {
             return self.sample(slot, pc, stalls, from, until, None);
         }
-        let s = &mut self.slots[usize::from(slot) % SLOTS];
-        let (cell, next) = (Cell { pc, stalls, cta: s.cta }, s.next + self.period);
+        let s = &self.slots[usize::from(slot) % SLOTS];
+        let (cta, next) = (s.cta, s.next.saturating_add(self.period));
         if until <= next && next < self.window.1 {
             // Mostly there is one.
-            self.runs.put(slot, s.number, 1, cell);
-            (s.number, s.next) = (s.number + 1, next);
-            self.due[usize::from(slot) % SLOTS] = next;
-            return;
+            return self.take_one(slot, pc, stalls, next);
         }
-        self.take(slot, cell, until);
+        self.take(slot, Cell { pc, stalls, cta }, until);
+    }
+
+    /// The next moment of a slot is in this state, and the one behind it comes at `next`.
+    #[inline(always)]
+    fn take_one(&mut self, slot: u16, pc: u32, stalls: u32, next: u64) {
+        let s = &mut self.slots[usize::from(slot) % SLOTS];
+        self.states.put(slot, s.number, 1, Cell { pc, stalls, cta: s.cta });
+        (s.number, s.next) = (s.number + 1, next);
+        self.due[usize::from(slot) % SLOTS] = next;
     }
 
     /// Takes the samples of a wait that matters.
@@ -314,6 +328,55 @@ impl TraceCell {
         match checks.is_empty() || warp.open_until <= self.slots[usize::from(slot) % SLOTS].next {
             true => self.sample_alone(slot, warp.pc, 1 << reason as u32, from, until),
             false => self.sample(slot, warp.pc, 1 << reason as u32, from, until, Some((warp, checks))),
+        }
+    }
+
+    /// Takes those of a wait that was not told of: it was for a result of fixed latency.
+    #[cold]
+    #[inline(never)]
+    pub fn sample_untold(&mut self, slot: u16, pc: u32, until: u64) {
+        let from = self.told[usize::from(slot) % SLOTS].min(until);
+        self.sample_alone(slot, pc, 1 << Stall::Wait as u32, from, until);
+    }
+
+    /// Takes those of all that a warp did since the instruction before the one that issues now.
+    #[cold]
+    #[inline(never)]
+    pub fn sample_late(
+        &mut self,
+        slot: u16,
+        (warp, pc): (&WarpSlot, u32),
+        sub: &SubCore,
+        timing: &Timing,
+        now: u64,
+    ) {
+        let s = &self.slots[usize::from(slot) % SLOTS];
+        let (at, next) = (s.next, s.next.saturating_add(self.period));
+        if !self.wants_events && now < next && next < self.window.1 {
+            // Mostly there is one.
+            let reason = if at < warp.since {
+                Stall::Wait
+            } else if at < now {
+                let [throttle, held, _] = sub.why(warp, timing.class, now);
+                match at - warp.since {
+                    n if n < throttle => timing.class.throttle(),
+                    n if n < throttle + held => Stall::DispatchStall,
+                    _ => Stall::NotSelected,
+                }
+            } else {
+                Stall::Selected
+            };
+            return self.take_one(slot, pc, 1 << reason as u32, next);
+        }
+        if self.is_due(slot, warp.since) {
+            self.sample_untold(slot, pc, warp.since);
+        }
+        if now > warp.since && self.is_due(slot, now) {
+            let waited = (sub.why(warp, timing.class, now), [0; 2]);
+            self.sample_waited(slot, pc, timing.class, waited, now);
+        }
+        if self.is_due(slot, now + 1) {
+            self.sample_issue(slot, pc, timing, now);
         }
     }
 
@@ -346,7 +409,7 @@ impl TraceCell {
             true => 1,
             false => (until - s.next).div_ceil(self.period),
         };
-        self.runs.put(slot, s.number, count, cell);
+        self.states.put(slot, s.number, count, cell);
         s.number += count;
         s.next += count * self.period;
         if s.next >= self.window.1 {
@@ -477,15 +540,19 @@ impl TraceCell {
             Some(_) => self.match_moments(horizon),
             None => horizon.saturating_sub(self.base).div_ceil(self.period),
         };
-        self.counted.sort_unstable_by_key(|c| c.cycle);
-        let mut counted = 0;
-        let mut runs = std::mem::take(&mut self.runs);
-        let mut chosen = Vec::new();
         let is_plain = !self.settings.in_turn
             && self.settings.drain != Drain::LoadStore
             && self.settings.form == Form::default()
             && self.fifo.is_fast();
-        runs.take(end, |number, row| {
+        let is_last = horizon == u64::MAX;
+        if is_plain && !is_last && self.settings.event.is_none() && self.states.mark(end) {
+            return;
+        }
+        self.counted.sort_unstable_by_key(|c| c.cycle);
+        let mut counted = 0;
+        let mut states = std::mem::take(&mut self.states);
+        let mut chosen = Vec::new();
+        states.take(end, |number, row| {
             if is_plain {
                 return self.send_plain(&row);
             }
@@ -505,7 +572,7 @@ impl TraceCell {
                 (1..).zip(row.iter()).for_each(|(k, (slot, cell))| self.send(slot, cell, cycle, k));
             }
         });
-        self.runs = runs;
+        self.states = states;
         self.counted.drain(..counted);
         if self.settings.event.is_some() {
             self.moments.drain(..(end - self.first_moment) as usize);
@@ -569,7 +636,7 @@ impl TraceCell {
         }
     }
 
-    /// Turns what warps did into runs at the moments before `horizon`; the number of the first moment behind them.
+    /// Turns what warps did into states at the moments before `horizon`; the number of the first moment behind them.
     fn match_moments(&mut self, horizon: u64) -> u64 {
         self.moments.sort_unstable();
         let now = self.moments.partition_point(|&m| m < horizon);
@@ -584,23 +651,17 @@ impl TraceCell {
                 }
                 s.number = number + 1;
                 let cell = Cell { stalls: i.cell.stalls | holds(i.missing, m), ..i.cell };
-                self.runs.put(i.slot, number, 1, cell);
+                self.states.put(i.slot, number, 1, cell);
             }
         }
         self.intervals.retain(|i| i.until > horizon);
         self.first_moment + now as u64
     }
 
-    /// Whether [`TraceCell::flush`] has much to do.
-    pub fn is_full(&self) -> bool {
-        self.wants_events || self.drains() || self.runs.len() >= MOST_RUNS / 2
-    }
-
     /// When the next [`TraceCell::flush`] is due after one at a cycle.
     pub fn next_flush(&self, now: u64) -> u64 {
         let cycles = match self.settings.event {
-            // No more than half of the runs come in between.
-            None => (MOST_RUNS / 2 / SLOTS) as u64 * self.period,
+            None => ROWS as u64 * self.period,
             Some(_) => EVENT_CYCLES,
         };
         now.saturating_add(cycles)
@@ -613,7 +674,7 @@ impl TraceCell {
 
     /// Whether a cell that was read from a file is one of an SM with so many slots.
     pub fn is_sound(&self, slots: usize) -> bool {
-        self.runs.is_sound(slots)
+        self.states.is_sound(slots)
     }
 }
 

@@ -17,6 +17,7 @@ pub use seen::Seen;
 pub use timeline::{Buckets, States, put_together, traffic};
 
 use super::code::{Class, Code, Timing};
+use super::sub_core::SubCore;
 use super::trace_cell::{Event, TraceCell};
 use super::warp::WarpSlot;
 use crate::counters::Counters;
@@ -57,6 +58,10 @@ pub trait Watch {
     /// Nobody is there.
     const IS_NOBODY: bool = false;
 
+    /// Looks once an instruction, when it issues, at all that the warp did since the last one did: what it waited for is not told,
+    /// as long as that follows from the code.
+    const LOOKS_LATE: bool = false;
+
     /// So many instructions, one behind the other, execute with so many threads.
     fn execute(&mut self, pc: u32, count: u32, threads: u32);
 
@@ -71,6 +76,16 @@ pub trait Watch {
 
     /// An instruction issues.
     fn issue(&mut self, slot: u16, pc: u32, sub: u32, timing: &Timing, now: u64);
+
+    /// The same of an instruction whose warp was chosen, by who looks late.
+    #[inline(always)]
+    fn issue_late(&mut self, slot: u16, _: &WarpSlot, pc: u32, sub: &SubCore, timing: &Timing, now: u64) {
+        self.issue(slot, pc, sub.number, timing, now);
+    }
+
+    /// A warp was chosen for an instruction that is told of as it happens: who looks late learns what it waited for before.
+    #[inline(always)]
+    fn catch_up(&mut self, _: u16, _: &WarpSlot) {}
 
     /// The instruction decides where its warp goes on.
     fn branch(&mut self, slot: u16, pc: u32);
@@ -158,6 +173,7 @@ pub(super) fn reasons(class: Class, waited: Waited, now: u64) -> ([(Stall, u64);
 
 impl Watch for TraceCell {
     const THREADS: bool = false;
+    const LOOKS_LATE: bool = true;
 
     #[inline(always)]
     fn execute(&mut self, _: u32, _: u32, _: u32) {}
@@ -197,6 +213,20 @@ impl Watch for TraceCell {
     fn issue(&mut self, slot: u16, pc: u32, _: u32, timing: &Timing, now: u64) {
         if self.is_due(slot, now + 1) {
             self.sample_issue(slot, pc, timing, now);
+        }
+    }
+
+    #[inline(always)]
+    fn issue_late(&mut self, slot: u16, warp: &WarpSlot, pc: u32, sub: &SubCore, timing: &Timing, now: u64) {
+        if self.is_due(slot, now + 1) {
+            self.sample_late(slot, (warp, pc), sub, timing, now);
+        }
+    }
+
+    #[inline(always)]
+    fn catch_up(&mut self, slot: u16, warp: &WarpSlot) {
+        if self.is_due(slot, warp.since) {
+            self.sample_untold(slot, warp.pc, warp.since);
         }
     }
 
@@ -308,6 +338,12 @@ impl<A: Watch, B: Watch> Watch for (&mut A, &mut B) {
     fn issue(&mut self, slot: u16, pc: u32, sub: u32, timing: &Timing, now: u64) {
         self.0.issue(slot, pc, sub, timing, now);
         self.1.issue(slot, pc, sub, timing, now);
+    }
+
+    #[inline(always)]
+    fn catch_up(&mut self, slot: u16, warp: &WarpSlot) {
+        self.0.catch_up(slot, warp);
+        self.1.catch_up(slot, warp);
     }
 
     #[inline(always)]

@@ -1,0 +1,502 @@
+//! Samples before they are records: states of warp slots in the order in which they are told, a word each where one follows on the
+//! other. They become rows, one a moment with a column a slot, when all that could come before them is known.
+//!
+//! They are many, and many SMs take turns in the host's caches: so they are small, and written one behind the other.
+
+use crate::stall::STALLS;
+use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
+use std::ops::Range;
+use trace::record::INSTRUCTION_BYTES;
+
+/// Rows that are made at once: seldom, since that takes much of the host's caches.
+pub const ROWS: usize = 512;
+/// Columns: most warp slots of an SM.
+pub const SLOTS: usize = 64;
+
+/// A warp in a state: its instruction, a bit for every reason, the CTA slot. No reason: no warp.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Cell {
+    pub pc: u32,
+    pub stalls: u32,
+    pub cta: u16,
+}
+
+/// Bits of the reasons in a packed cell, and of the CTA slot: an SM has fewer of those than bits of warp slots.
+const STALL_BITS: u32 = 22;
+const CTA_BITS: u32 = 10;
+
+const _: () = assert!(STALLS as u32 <= STALL_BITS);
+
+/// A cell in one word: the eight bytes of a plain record with the CTA slot where that has the SM's number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+struct Packed(u64);
+
+impl Packed {
+    /// Where the CTA slot is.
+    const CTA: u32 = 32 + STALL_BITS;
+
+    #[inline(always)]
+    fn new(cell: Cell) -> Packed {
+        let pc = u64::from(cell.pc.wrapping_mul(INSTRUCTION_BYTES));
+        let cta = u64::from(cell.cta) & ((1 << CTA_BITS) - 1);
+        Packed(cta << Packed::CTA | u64::from(cell.stalls) << 32 | pc)
+    }
+
+    #[inline(always)]
+    fn cell(self) -> Cell {
+        Cell {
+            pc: self.0 as u32 / INSTRUCTION_BYTES,
+            stalls: (self.0 >> 32) as u32 & ((1 << STALL_BITS) - 1),
+            cta: (self.0 >> Packed::CTA) as u16,
+        }
+    }
+
+    /// A state for one reason of a CTA that [`Packed::cta`] gave.
+    #[inline(always)]
+    fn short(pc: u32, reason: u32, cta: u64) -> Packed {
+        let pc = u64::from(pc.wrapping_mul(INSTRUCTION_BYTES));
+        Packed(cta | 1 << (32 + reason) | pc)
+    }
+
+    /// The CTA slot alone, where it is.
+    #[inline(always)]
+    fn cta(self) -> u64 {
+        self.0 >> Packed::CTA << Packed::CTA
+    }
+
+    /// The plain record of an SM.
+    #[inline(always)]
+    fn record(self, sm: u16) -> [u8; 8] {
+        (self.0 & ((1 << Packed::CTA) - 1) | u64::from(sm) << Packed::CTA).to_le_bytes()
+    }
+}
+
+/// Bits of a word: the reason, the slot, and above them the instruction.
+const REASON_BITS: u32 = 5;
+const SLOT_BITS: u32 = 6;
+const PC: u32 = REASON_BITS + SLOT_BITS;
+/// In the place of a reason: the state is told in full, in the words behind.
+const IN_FULL: u32 = (1 << REASON_BITS) - 1;
+/// The same: the reason is in the next word, with the number of moments above it.
+const FOR_LONG: u32 = IN_FULL - 1;
+
+const _: () = assert!(STALLS as u32 <= FOR_LONG && SLOTS == 1 << SLOT_BITS);
+
+/// Words that are kept before they become rows: many launches have fewer.
+const MOST_WORDS: usize = 1 << 16;
+
+/// Words of a state that is told in full, with the one that says so.
+const FULL: usize = 7;
+
+/// A state of a slot at moments that follow each other.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    slot: usize,
+    cell: Packed,
+    first: u64,
+    count: u64,
+}
+
+impl Told {
+    fn words(self) -> [u32; FULL] {
+        let [cell, first, count] =
+            [self.cell.0, self.first, self.count].map(|n| [n as u32, (n >> 32) as u32]);
+        let word = (self.slot as u32) << REASON_BITS | IN_FULL;
+        [word, cell[0], cell[1], first[0], first[1], count[0], count[1]]
+    }
+
+    fn read(words: &[u32; FULL]) -> Told {
+        let long = |n: usize| u64::from(words[n]) | u64::from(words[n + 1]) << 32;
+        Told { slot: slot_of(words[0]), cell: Packed(long(1)), first: long(3), count: long(5) }
+    }
+}
+
+/// What the first words of a list tell, and how many they are, of a slot that was read up to a moment, and its CTA there.
+#[inline(always)]
+fn told(words: &[u32], next: u64, cta: u64) -> Option<(Told, usize)> {
+    let &word = words.first()?;
+    let short = |reason: u32, count: u32| {
+        let cell = Packed::short(word >> PC, reason, cta);
+        (reason < STALLS as u32).then_some(Told {
+            slot: slot_of(word),
+            cell,
+            first: next,
+            count: count.into(),
+        })
+    };
+    Some(match word & IN_FULL {
+        IN_FULL => (Told::read(words.first_chunk()?), FULL),
+        FOR_LONG => {
+            let &long = words.get(1)?;
+            (short(long & IN_FULL, long >> REASON_BITS)?, 2)
+        }
+        reason => (short(reason, 1)?, 1),
+    })
+}
+
+#[inline(always)]
+fn slot_of(word: u32) -> usize {
+    (word >> REASON_BITS) as usize % SLOTS
+}
+
+/// Moments and the slots that have a warp then.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct States {
+    words: Vec<u32>,
+    /// Moments before which all is told by a word, and the one behind that.
+    marks: Vec<(u64, usize)>,
+    /// The moment before which nothing comes any more.
+    first: u64,
+    /// Slots whose next state can be told in a word: the CTA is the same.
+    follows: u64,
+    /// Of each slot the moment behind the last one that was told.
+    #[serde(with = "simt::arrays")]
+    next: [u64; SLOTS],
+    /// The same of those that became rows, and the CTA there where a packed cell has it.
+    #[serde(with = "simt::arrays")]
+    read: [(u64, u64); SLOTS],
+}
+
+impl Default for States {
+    fn default() -> States {
+        States {
+            words: Vec::new(),
+            marks: Vec::new(),
+            first: 0,
+            follows: 0,
+            next: [0; SLOTS],
+            read: [(0, 0); SLOTS],
+        }
+    }
+}
+
+/// Rows with their slots that have warps. Made once a host thread, since the SMs that it runs need them in turn.
+struct Rows {
+    cells: Box<[[Packed; SLOTS]]>,
+    present: [u64; ROWS],
+}
+
+thread_local! {
+    /// With the words that are left when rows are made.
+    static SCRATCH: RefCell<(Rows, Vec<u32>)> = {
+        let cells = vec![[Packed::default(); SLOTS]; ROWS].into();
+        RefCell::new((Rows { cells, present: [0; ROWS] }, Vec::new()))
+    };
+}
+
+impl Rows {
+    /// A slot is in a state in these rows.
+    #[inline(always)]
+    fn put(&mut self, rows: Range<usize>, slot: usize, cell: Packed) {
+        if let (Some(cells), Some(present)) = (self.cells.get_mut(rows.clone()), self.present.get_mut(rows)) {
+            for (cells, present) in cells.iter_mut().zip(present) {
+                cells[slot % SLOTS] = cell;
+                *present |= 1 << (slot % SLOTS);
+            }
+        }
+    }
+}
+
+impl States {
+    /// A warp takes a slot.
+    pub fn start(&mut self, slot: u16) {
+        self.follows &= !(1 << (usize::from(slot) % SLOTS));
+    }
+
+    /// A slot is in a state at so many moments from number `first` on. Moments of a slot are told of in their order.
+    #[inline(always)]
+    pub fn put(&mut self, slot: u16, first: u64, count: u64, cell: Cell) {
+        let s = usize::from(slot) % SLOTS;
+        let is_short = cell.stalls.is_power_of_two() && cell.pc >> (32 - PC) == 0;
+        if is_short && self.follows >> s & 1 != 0 && self.next[s] == first {
+            let (reason, word) = (cell.stalls.trailing_zeros(), cell.pc << PC | (s as u32) << REASON_BITS);
+            if count == 1 {
+                self.words.push(word | reason);
+                self.next[s] = first + 1;
+                return;
+            }
+            if count >> (32 - REASON_BITS) == 0 {
+                self.words.extend([word | FOR_LONG, (count as u32) << REASON_BITS | reason]);
+                self.next[s] = first + count;
+                return;
+            }
+        }
+        self.put_in_full(Told { slot: s, cell: Packed::new(cell), first, count });
+    }
+
+    #[inline(never)]
+    fn put_in_full(&mut self, told: Told) {
+        self.follows |= 1 << told.slot;
+        self.next[told.slot] = told.first.saturating_add(told.count);
+        self.words.extend(told.words());
+    }
+
+    /// All before number `end` is told. That is noted, and nothing else as long as there is little.
+    pub fn mark(&mut self, end: u64) -> bool {
+        let is_little = self.words.len() < MOST_WORDS;
+        if is_little {
+            self.marks.push((end, self.words.len()));
+        }
+        is_little
+    }
+
+    /// Takes out all rows before number `end`, which are over, and hands on those with warps.
+    pub fn take(&mut self, end: u64, mut hand: impl FnMut(u64, Row<'_>)) {
+        let (all, marks) = (std::mem::take(&mut self.words), std::mem::take(&mut self.marks));
+        let mut used = 0;
+        for (number, behind) in marks.into_iter().chain([(end, all.len())]) {
+            self.words.extend_from_slice(all.get(used..behind).unwrap_or_default());
+            used = used.max(behind);
+            self.take_told(number.min(end), &mut hand);
+        }
+    }
+
+    /// The same where all that comes before `end` is told by the words that there are.
+    fn take_told(&mut self, end: u64, hand: &mut impl FnMut(u64, Row<'_>)) {
+        SCRATCH.with_borrow_mut(|(rows, left)| {
+            while self.first < end && !self.words.is_empty() {
+                let behind = end.min(self.first.saturating_add(ROWS as u64));
+                rows.present.fill(0);
+                left.clear();
+                self.make_rows(rows, behind, left);
+                let mut any = 0;
+                for (number, (cells, &present)) in (self.first..).zip(rows.cells.iter().zip(&rows.present)) {
+                    if present != 0 {
+                        hand(number, Row { present, cells });
+                    }
+                    any |= present;
+                }
+                std::mem::swap(&mut self.words, left);
+                // Long stretches without warps are passed over.
+                self.first = if any == 0 { self.next_number().clamp(behind, end) } else { behind };
+            }
+            self.first = self.first.max(end);
+        });
+    }
+
+    /// Puts what there is before a moment into its rows, and all else aside.
+    #[inline(always)]
+    fn make_rows(&mut self, rows: &mut Rows, behind: u64, left: &mut Vec<u32>) {
+        let (first, words) = (self.first, self.words.as_slice());
+        // Slots of which something was put aside: what comes behind it is, too.
+        let mut aside = 0u64;
+        let mut n = 0;
+        while let Some(&word) = words.get(n) {
+            let slot = slot_of(word);
+            let (next, cta) = &mut self.read[slot];
+            if word & IN_FULL < FOR_LONG {
+                n += 1;
+                if aside >> slot & 1 != 0 || *next >= behind {
+                    aside |= 1 << slot;
+                    left.push(word);
+                    continue;
+                }
+                let row = next.wrapping_sub(first) as usize;
+                let cell = Packed::short(word >> PC, word & IN_FULL, *cta);
+                rows.put(row..row.saturating_add(1), slot, cell);
+                *next += 1;
+                continue;
+            }
+            let Some((told, used)) = told(&words[n..], *next, *cta) else { return };
+            let all = &words[n..n + used];
+            n += used;
+            if aside >> slot & 1 != 0 || told.first >= behind {
+                aside |= 1 << slot;
+                left.extend_from_slice(all);
+                continue;
+            }
+            let end_of_all = told.first.saturating_add(told.count);
+            let (from, end) = (told.first.max(first), end_of_all.min(behind));
+            rows.put((from - first) as usize..end.saturating_sub(first) as usize, slot, told.cell);
+            (*next, *cta) = (end, told.cell.cta());
+            if end < end_of_all {
+                aside |= 1 << slot;
+                left.extend(Told { first: end, count: end_of_all - end, ..told }.words());
+            }
+        }
+    }
+
+    /// The first moment of all that there is.
+    #[cold]
+    fn next_number(&self) -> u64 {
+        let (mut n, mut first, mut seen) = (0, u64::MAX, 0u64);
+        while let Some((told, used)) = self.told_at(n, &self.read) {
+            if seen >> told.slot & 1 == 0 {
+                first = first.min(told.first);
+            }
+            seen |= 1 << told.slot;
+            n += used;
+        }
+        first
+    }
+
+    /// What a place in the list tells, and its words, where slots were read up to here.
+    fn told_at(&self, n: usize, read: &[(u64, u64); SLOTS]) -> Option<(Told, usize)> {
+        let (next, cta) = read[slot_of(*self.words.get(n)?)];
+        told(&self.words[n..], next, cta)
+    }
+
+    /// Whether states that were read from a file are of so many slots.
+    pub fn is_sound(&self, slots: usize) -> bool {
+        let (mut n, mut read) = (0, self.read);
+        while n < self.words.len() {
+            let Some((told, used)) = self.told_at(n, &read) else { return false };
+            let Some(end) = told.first.checked_add(told.count) else { return false };
+            let before = read[told.slot].0.max(self.first);
+            if told.slot >= slots || told.count == 0 || told.first < before {
+                return false;
+            }
+            (read[told.slot].0, n) = (end, n + used);
+        }
+        let marks = self.marks.iter().copied().chain([(u64::MAX, self.words.len())]);
+        if !marks.is_sorted_by(|a, b| a.0 <= b.0 && a.1 <= b.1) {
+            return false;
+        }
+        let has_cta = |&(_, cta): &(u64, u64)| Packed(cta).cta() == cta;
+        self.read.iter().all(has_cta)
+    }
+}
+
+/// A row with warps.
+pub struct Row<'t> {
+    present: u64,
+    cells: &'t [Packed; SLOTS],
+}
+
+impl Row<'_> {
+    /// The slots that have a warp, ascending.
+    #[inline(always)]
+    pub fn iter(&self) -> impl Iterator<Item = (u16, Cell)> {
+        let mut rest = self.present;
+        std::iter::from_fn(move || {
+            let slot = rest.trailing_zeros() as usize;
+            let cell = self.cells.get(slot)?.cell();
+            rest &= rest - 1;
+            Some((slot as u16, cell))
+        })
+    }
+
+    /// The plain records of an SM's warps.
+    #[inline(always)]
+    pub fn records<'r>(&self, sm: u16, room: &'r mut [[u8; 8]; SLOTS]) -> &'r [[u8; 8]] {
+        // Mostly the first slots have warps, up to some number.
+        let first = self.present.trailing_ones() as usize;
+        room.iter_mut().zip(self.cells).take(first).for_each(|(r, cell)| *r = cell.record(sm));
+        let (mut n, mut rest) = (first, self.present);
+        rest &= u64::MAX.checked_shl(first as u32).unwrap_or(0);
+        while rest != 0 {
+            room[n % SLOTS] = self.cells[rest.trailing_zeros() as usize % SLOTS].record(sm);
+            (n, rest) = (n + 1, rest & (rest - 1));
+        }
+        &room[..n.min(SLOTS)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn cell(pc: u32) -> Cell {
+        Cell { pc, stalls: 1, cta: 0 }
+    }
+
+    /// All rows before number `end`.
+    fn take(states: &mut States, end: u64) -> Vec<(u64, Vec<(u16, u32)>)> {
+        let mut found = Vec::new();
+        states.take(end, |number, row| {
+            found.push((number, row.iter().map(|(slot, cell)| (slot, cell.pc)).collect()));
+        });
+        assert!(states.is_sound(SLOTS));
+        found
+    }
+
+    #[test]
+    fn what_is_not_over_comes_in_its_turn() {
+        let mut states = States::default();
+        states.put(0, 0, 1, cell(1));
+        let rows = ROWS as u64;
+        states.put(0, 1, 3 * rows, cell(2));
+        states.put(0, 3 * rows + 1, 1, cell(3));
+        states.put(1, 2, 1, cell(4));
+        assert_eq!(take(&mut states, 3), [(0, vec![(0, 1)]), (1, vec![(0, 2)]), (2, vec![(0, 2), (1, 4)])]);
+        states.put(1, rows + 1, 1, cell(5));
+        let rest = take(&mut states, u64::MAX);
+        assert_eq!(rest.len() as u64, 3 * rows - 1);
+        assert!(rest.iter().map(|(number, _)| *number).eq(3..3 * rows + 2));
+        assert_eq!(rest[ROWS - 2], (rows + 1, vec![(0, 2), (1, 5)]));
+        assert_eq!(rest.last(), Some(&(3 * rows + 1, vec![(0, 3)])));
+        assert!(states.words.is_empty());
+    }
+
+    #[test]
+    fn moments_without_warps_cost_nothing() {
+        let mut states = States::default();
+        states.put(0, 1 << 50, 2, cell(1));
+        assert_eq!(take(&mut states, 1 << 40), []);
+        states.put(1, 1 << 40, 1, cell(2));
+        assert_eq!(take(&mut states, 1 << 41), [(1 << 40, vec![(1, 2)])]);
+        assert_eq!(take(&mut states, u64::MAX), [(1 << 50, vec![(0, 1)]), ((1 << 50) + 1, vec![(0, 1)])]);
+    }
+
+    #[test]
+    fn long_waits_are_kept_once_and_lose_nothing() {
+        let mut states = States::default();
+        states.put(0, 7, 200_000, cell(1));
+        states.put(1, 150_000, 1, cell(2));
+        assert_eq!(states.words.len(), 2 * FULL);
+        let mut rows = take(&mut states, 100_000);
+        rows.extend(take(&mut states, u64::MAX));
+        assert!(rows.iter().map(|(number, _)| *number).eq(7..200_007));
+        assert!(rows.iter().all(|(_, warps)| warps[0] == (0, 1)));
+        assert_eq!(rows[150_000 - 7].1, [(0, 1), (1, 2)]);
+    }
+
+    #[test]
+    fn states_survive_saving() {
+        let mut states = States::default();
+        states.put(2, 5, 1, cell(7));
+        states.put(2, 6, 2, cell(8));
+        states.put(2, 9, 100, cell(9));
+        let bytes = postcard::to_allocvec(&states).expect("is written");
+        let mut back: States = postcard::from_bytes(&bytes).expect("is read");
+        let expected = [(5, vec![(2, 7)]), (6, vec![(2, 8)]), (7, vec![(2, 8)]), (9, vec![(2, 9)])];
+        assert_eq!(take(&mut back, 10), expected);
+        assert!(states.is_sound(3) && !states.is_sound(2));
+        states.words.pop();
+        assert!(!states.is_sound(3));
+    }
+
+    proptest! {
+        /// The same as a map of all moments.
+        #[test]
+        fn every_moment_comes_once(
+            puts in prop::collection::vec((0u16..4, 0u64..5, prop::sample::select(vec![1u64, 1, 1, 2, 63, 64, 65, 300])), 1..60),
+            cuts in prop::collection::vec(1u64..400, 0..4),
+        ) {
+            let mut states = States::default();
+            let (mut next, mut all) = ([0u64; 4], std::collections::BTreeMap::new());
+            for (n, &(slot, gap, count)) in puts.iter().enumerate() {
+                // Mostly one follows on the other.
+                let first = next[usize::from(slot)] + gap.saturating_sub(2);
+                states.put(slot, first, count, cell(n as u32));
+                for number in first..first + count {
+                    all.entry(number).or_insert_with(Vec::new).push((slot, n as u32));
+                }
+                next[usize::from(slot)] = first + count;
+                if n % 16 == 15 {
+                    prop_assert!(states.mark(*next.iter().min().expect("there are slots")));
+                }
+            }
+            all.values_mut().for_each(|row| row.sort_unstable());
+            let (mut found, mut end) = (Vec::new(), 0);
+            for cut in cuts {
+                end += cut;
+                found.extend(take(&mut states, end));
+            }
+            found.extend(take(&mut states, u64::MAX));
+            prop_assert_eq!(found, all.into_iter().collect::<Vec<_>>());
+        }
+    }
+}
