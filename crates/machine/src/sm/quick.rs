@@ -76,8 +76,8 @@ pub(super) struct Issuing<'a, 'l> {
 }
 
 impl Shared<'_> {
-    /// Issues the next instruction of a warp, which was chosen; it may have executed, with those before it. By itself, so that the turns of instructions that have
-    /// executed keep their registers of the host.
+    /// Issues the next instruction of a warp, which was chosen; it may have executed, with those before it. By itself, so
+    /// that the turns of instructions that have executed keep their registers of the host.
     #[inline(never)]
     pub fn issue<W: Watch>(
         &mut self,

@@ -443,4 +443,18 @@ mod tests {
         ]);
         assert_eq!(w.runs[..6], [0, 2, 1, 2, 1, 0]);
     }
+
+    #[test]
+    fn what_never_changes_is_executed_ahead() {
+        let w = waits(&[
+            "S2R R0, SR_CTAID.X",
+            "LDC R1, c[0x0][RZ+0x28]",
+            "FADD R2, R0, R1",
+            "S2R R3, SR_CLOCKLO",
+            "LDC R4, c[0x0][R2+0x28]",
+            "FADD R5, R2, R1",
+            "EXIT",
+        ]);
+        assert_eq!(w.runs[..7], [3, 2, 1, 0, 0, 1, 0]);
+    }
 }
