@@ -293,7 +293,9 @@ impl Ppu {
                 // The driver has just written both: the code is in the second-level cache, and the launch carries its
                 // constant bank. (Kernels show no DRAM reads for them, and first constants cost no more than the GPC's
                 // cache.)
-                self.memory.host_write(code_base, contexts[0].image.code.len() as u64 * INSTRUCTION_BYTES);
+                let code = contexts[0].image.code.len() as u64 * INSTRUCTION_BYTES;
+                self.memory.host_write(code_base, code);
+                self.memory.expect_code(code_base, code);
                 let bank = u64::from(isa::abi::launch::PARAMS) + u64::from(function.param_bytes);
                 self.memory.preload_constants(CONSTANT_BASE, bank);
                 let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.sms.len());

@@ -20,6 +20,7 @@ use coalescer::Coalescer;
 use l15::L15;
 use mmu::Mmu;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// No packet.
@@ -100,6 +101,8 @@ pub struct Gpc {
     #[serde(skip)]
     keys: Vec<u64>,
     l15: L15,
+    /// Lines of code of launches: the first of them that is missing brings the others along.
+    ahead: Vec<Range<u64>>,
     mmu: Mmu,
     channels: Channels,
     /// Requests of this exchange: the SM and the number of each in the order of cycles, and what they wait for.
@@ -152,6 +155,7 @@ impl Gpc {
             late: Vec::new(),
             keys: Vec::new(),
             l15: L15::new(&config.gpc),
+            ahead: Vec::new(),
             mmu: Mmu::new(&config.gpc),
             channels: Channels::new(&config.crossbar),
             order: Vec::new(),
@@ -169,7 +173,7 @@ impl Gpc {
     }
 
     /// Its SMs, counted over all GPCs.
-    pub fn sms(&self) -> std::ops::Range<usize> {
+    pub fn sms(&self) -> Range<usize> {
         self.first_sm..self.first_sm + self.sms
     }
 
@@ -280,7 +284,10 @@ impl Gpc {
         self.l15.sent(line, ALL, waiting.packet);
         self.waiting.push(waiting);
         let first = line & !(self.fill_lines - 1);
-        for other in (first..first + self.fill_lines).filter(|&n| n != line) {
+        let neighbours = first..first + self.fill_lines;
+        let ahead = self.ahead.iter().position(|lines| lines.contains(&line));
+        let ahead = ahead.map_or(0..0, |n| self.ahead.swap_remove(n));
+        for other in neighbours.chain(ahead) {
             if self.l15.holds(other) {
                 continue;
             }
@@ -469,8 +476,15 @@ impl Gpc {
         }
     }
 
+    /// Lines of code that a launch brings along as soon as one of them is missing.
+    pub fn expect_code(&mut self, lines: Range<u64>) {
+        if !self.ahead.contains(&lines) {
+            self.ahead.push(lines);
+        }
+    }
+
     /// Lines of constants that a launch brings along.
-    pub fn preload(&mut self, lines: std::ops::Range<u64>) {
+    pub fn preload(&mut self, lines: Range<u64>) {
         lines.for_each(|line| self.l15.preload(line));
     }
 
@@ -491,6 +505,7 @@ impl Gpc {
         self.ports.iter_mut().for_each(Port::clear);
         self.coalescers.iter_mut().for_each(Coalescer::clear);
         self.l15.clear();
+        self.ahead.clear();
         self.mmu.clear();
         self.channels.clear();
     }

@@ -34,6 +34,8 @@ spec! {
         l15_latency: u32 where 0..=10_000,
         /// Bytes that it gives in a cycle.
         l15_bytes_per_cycle: f64,
+        /// Bytes of a launch's code, from its beginning, that come into it with the first of them that an SM needs.
+        launch_code_bytes: u32 where 0..=1 << 26,
         /// Sectors that the second-level cache looks up, and finds, for each of its slices that an SM has used: the memory barrier that ends a launch goes there, and to the other slice of the pair. Counted, of no weight in time.
         barrier_sectors: u32 where 0..=64,
         /// Sectors that it looks up, and finds, for each GPC when a launch begins and ends: what describes the launch, its constants, and barriers of the whole machine. Counted, of no weight in time.

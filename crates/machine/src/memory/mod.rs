@@ -44,8 +44,9 @@ pub struct System {
     gpcs: Vec<Gpc>,
     parts: Vec<Part>,
     tlb: SharedTlb,
-    /// Bytes of the second-level cache.
+    /// Bytes of the second-level cache, and of code that a launch brings along.
     l2_bytes: u64,
+    launch_code_bytes: u64,
     busy_until: Cycle,
     /// Pairs that packets of this exchange go to.
     wanted: Vec<u32>,
@@ -107,6 +108,7 @@ impl System {
             parts,
             tlb: SharedTlb::new(&config.gpc),
             l2_bytes: lines * LINE,
+            launch_code_bytes: config.gpc.launch_code_bytes.into(),
             busy_until: Cycle(0),
             wanted: Vec::new(),
         }
@@ -232,6 +234,13 @@ impl System {
     pub fn preload_constants(&mut self, address: u64, bytes: u64) {
         let lines = address / LINE..(address + bytes).div_ceil(LINE);
         self.gpcs.iter_mut().for_each(|g| g.preload(lines.clone()));
+    }
+
+    /// The beginning of a launch's code comes along with the first line of it that a GPC needs.
+    pub fn expect_code(&mut self, address: u64, bytes: u64) {
+        let end = address + bytes.min(self.launch_code_bytes);
+        let lines = address / LINE..end.div_ceil(LINE);
+        self.gpcs.iter_mut().for_each(|g| g.expect_code(lines.clone()));
     }
 
     /// A copy from the host to device memory passes through the second-level cache and leaves lines there.

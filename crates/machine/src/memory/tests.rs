@@ -475,3 +475,18 @@ fn dirty_lines_are_written_back_when_they_give_way() {
     let c = system.counters();
     assert_eq!(c.dram_read_bytes, c.dram_write_bytes);
 }
+
+#[test]
+fn code_of_a_launch_comes_with_its_first_line() {
+    let mut system = System::new(&h200());
+    system.host_write(0, 1 << 17);
+    system.expect_code(0, 1 << 17);
+    // Another launch comes before its code is needed.
+    system.expect_code(1 << 18, 1 << 10);
+    let mut of =
+        |at: u64, line: u64| latency(&mut system, request(at, 0, line * LINE, 15, RequestKind::Instruction));
+    let first = of(1_000, 3);
+    let (along, behind) = (of(5_000, 511), of(9_000, 512));
+    assert!(along < first && along < behind, "{first} {along} {behind}");
+    assert_eq!(of(13_000, 512), along);
+}

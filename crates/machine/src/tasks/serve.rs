@@ -10,12 +10,12 @@ use crate::front::{Event, Front};
 use crate::memory;
 use crate::optimizing::{Services, most_instructions};
 use crate::ports::{CtaEnd, CtaStart, Left, Reason, Suspend};
-use crate::ppu::{CODE_BASE, CONSTANT_BASE, LOCAL_BASE, Part, Stopped};
+use crate::ppu::{CODE_BASE, CONSTANT_BASE, INSTRUCTION_BYTES, LOCAL_BASE, Part, Stopped};
 use crate::sm::code::Code;
 use crate::sm::constants::LAUNCH_SHIFT;
 use crate::sm::preemption::{Area, Moved, Order, Saved, layout};
 use crate::sm::{Context, Failure};
-use crate::units::{Cycle, SmId};
+use crate::units::{Cycle, LINE, SmId};
 use isa::image::Image;
 use serde::{Deserialize, Serialize};
 use simt::cta::ChildOrder;
@@ -462,6 +462,10 @@ impl<'l, 'p> Tasks<'l, 'p> {
     pub(super) fn preload(&self, system: &mut memory::System, number: u32, param_bytes: u32) {
         let bank = u64::from(isa::abi::launch::PARAMS) + u64::from(param_bytes);
         system.preload_constants(CONSTANT_BASE + (u64::from(number) << LAUNCH_SHIFT), bank);
+        if let Some(context) = self.contexts.get(number as usize) {
+            let code = context.image.code.len() as u64 * INSTRUCTION_BYTES;
+            system.expect_code(context.code.first_line * LINE, code);
+        }
     }
 
     fn transferred(
