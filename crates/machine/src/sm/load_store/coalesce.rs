@@ -12,6 +12,8 @@ pub struct Piece {
     pub words: u32,
     /// Words of which every byte is touched.
     pub full: u32,
+    /// What the cache's table knows the line by, once that was asked.
+    pub mark: u32,
 }
 
 impl Piece {
@@ -81,7 +83,7 @@ pub fn only_line(access: &Access, mask: u32) -> Option<Piece> {
             // Between one and 32 words: no shift is by 32.
             (from + count <= LINE / 4).then(|| {
                 let words = (u32::MAX >> (32 - count)) << from;
-                Piece { line: start & !(LINE - 1), words, full: words }
+                Piece { line: start & !(LINE - 1), words, full: words, mark: 0 }
             })
         }
         _ => None,
@@ -111,6 +113,11 @@ impl Pieces {
     #[inline(always)]
     pub fn clear(&mut self) {
         self.list.clear();
+    }
+
+    #[inline(always)]
+    pub fn list_mut(&mut self) -> &mut [Piece] {
+        &mut self.list
     }
 
     #[inline(always)]
@@ -159,7 +166,7 @@ impl Pieces {
             let to = ((end - line).min(LINE) / 4) as u32;
             // Between one and 32 words: no shift is by 32.
             let words = (u32::MAX >> (32 - (to - from))) << from;
-            self.push(Piece { line, words, full: words });
+            self.push(Piece { line, words, full: words, mark: 0 });
             line += LINE;
             from = 0;
         }
@@ -235,7 +242,7 @@ impl Pieces {
         if let Where::Same(offset) = access.place {
             for row in 0..u64::from(rows) {
                 let full = if narrow { 0 } else { mask };
-                self.push(Piece { line: base + (offset / 4 + row) * LINE, words: mask, full });
+                self.push(Piece { line: base + (offset / 4 + row) * LINE, words: mask, full, mark: 0 });
             }
             return;
         }
@@ -245,7 +252,7 @@ impl Pieces {
                 let line = base + (offset / 4 + row) * LINE;
                 let words = 1 << lane;
                 let full = if narrow { 0 } else { words };
-                let p = Piece { line, words, full };
+                let p = Piece { line, words, full, mark: 0 };
                 match self.list.iter_mut().find(|p| p.line == line) {
                     Some(old) => old.add(p),
                     None => self.push(p),
@@ -368,7 +375,7 @@ fn piece(address: u64, size: u64) -> Piece {
     let word = (address % LINE / 4) as u32;
     let count = (size / 4).max(1) as u32;
     let words = ((1u32 << count) - 1) << word;
-    Piece { line, words, full: if size >= 4 { words } else { 0 } }
+    Piece { line, words, full: if size >= 4 { words } else { 0 }, mark: 0 }
 }
 
 /// Where a line is in the table, or the empty place where it belongs. The table has twice the places that 32 lanes need.

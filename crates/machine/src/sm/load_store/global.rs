@@ -2,7 +2,7 @@
 
 use super::coalesce::{Lines, Modify, Passes, Piece, Pieces, modify, only_line};
 use super::flight::NO_SLOT;
-use super::l1::NONE;
+use super::l1::{NONE, Tags};
 use super::{Done, Kind, LoadStore, Operation, Outcome, Path};
 use crate::counters::Counters;
 use crate::ports::{Request, RequestKind, Response};
@@ -43,9 +43,9 @@ impl LoadStore {
         if a.local != 0 {
             pieces.local(a, a.local, op.local_base);
         }
-        pieces.list().iter().for_each(|p| self.cache.expect(p.line));
+        pieces.list_mut().iter_mut().for_each(|p| p.mark = self.cache.expect(p.line));
         let tags = pieces.look_up(self.spec.l1.tags_per_cycle);
-        pieces.list().iter().for_each(|p| self.cache.expect_slot(p.line));
+        pieces.list().iter().for_each(|p| self.cache.expect_slot(p.mark));
         let begin = self.tags.serve(at, u64::from(tags));
         counters.l1_requests += 1;
         let access = Access { begin, tags, other: shared.known(begin), locals };
@@ -69,6 +69,7 @@ impl LoadStore {
         counters: &mut Counters,
     ) -> (Cycle, Outcome) {
         let begin = self.tags.serve(at, 1);
+        piece.mark = Tags::mark(piece.line);
         counters.l1_requests += 1;
         let access = Access { begin, tags: 1, other: shared.known(begin), locals: 1 };
         let result = match op.kind {
@@ -106,7 +107,7 @@ impl LoadStore {
             let mut missing = sectors;
             let mut slot = None;
             if !bypasses {
-                slot = self.line(p.line);
+                slot = self.line(p);
             }
             let mut chain = NONE;
             if let Some(at) = slot {
@@ -207,9 +208,9 @@ impl LoadStore {
             counters.l1_store_sectors += u64::from(count(sectors)) * u64::from(!is_local);
             let looked = access.looked(n, self.spec.l1.tags_per_cycle);
             let slot = if is_local || self.spec.l1.store_allocates {
-                self.line(p.line)
+                self.line(p)
             } else {
-                self.cache.find(p.line)
+                self.cache.find_marked(p.line, p.mark)
             };
             let mut fills = 0;
             if let Some(at) = slot {
@@ -265,7 +266,7 @@ impl LoadStore {
         self.direct(access.begin, passes, Path::Global, op.kind, counters);
         for (n, p) in pieces.list().iter().enumerate().take(32) {
             let sectors = p.sectors();
-            if let Some(at) = self.cache.find(p.line) {
+            if let Some(at) = self.cache.find_marked(p.line, p.mark) {
                 self.cache.slot(at).forget(sectors);
             }
             let token = self.flights.start(NO_SLOT, 0, 0, NONE);
@@ -301,12 +302,12 @@ impl LoadStore {
 
     /// The slot of a line, new if need be; what is thrown out and newer than memory behind goes there.
     #[inline(always)]
-    fn line(&mut self, line: u64) -> Option<u32> {
-        if let Some(at) = self.cache.find(line) {
+    fn line(&mut self, piece: &Piece) -> Option<u32> {
+        if let Some(at) = self.cache.find_marked(piece.line, piece.mark) {
             self.cache.touch(at);
             return Some(at);
         }
-        self.cache.insert(line)
+        self.cache.insert(piece.line)
     }
 
     /// A request leaves the SM as soon as the way out is free.

@@ -176,7 +176,7 @@ impl Tags {
 
     /// What an entry has of its line: bits of a hash and, below them, the place among neighbours.
     #[inline(always)]
-    fn mark(line: u64) -> u32 {
+    pub fn mark(line: u64) -> u32 {
         let n = line / LINE;
         let hash = (n / NEIGHBOURS).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         (((hash >> 48) & !(NEIGHBOURS - 1)) | (n % NEIGHBOURS)) as u32
@@ -206,7 +206,12 @@ impl Tags {
     /// The slot of a line that is there.
     #[inline(always)]
     pub fn find(&self, line: u64) -> Option<u32> {
-        let mark = Tags::mark(line);
+        self.find_marked(line, Tags::mark(line))
+    }
+
+    /// The same with its mark.
+    #[inline(always)]
+    pub fn find_marked(&self, line: u64, mark: u32) -> Option<u32> {
         let mask = self.table.len() - 1;
         let mut place = self.home(mark);
         loop {
@@ -231,16 +236,18 @@ impl Tags {
         }
     }
 
-    /// A line will be looked up soon.
+    /// A line will be looked up soon: its mark.
     #[inline(always)]
-    pub fn expect(&self, line: u64) {
-        prefetch(&self.table, self.home(Tags::mark(line)));
+    pub fn expect(&self, line: u64) -> u32 {
+        let mark = Tags::mark(line);
+        prefetch(&self.table, self.home(mark));
+        mark
     }
 
     /// The same, with the table's entry at hand.
     #[inline(always)]
-    pub fn expect_slot(&self, line: u64) {
-        let entry = self.table[self.home(Tags::mark(line)) & (self.table.len() - 1)];
+    pub fn expect_slot(&self, mark: u32) {
+        let entry = self.table[self.home(mark) & (self.table.len() - 1)];
         self.expect_at(entry & 0xffff);
     }
 

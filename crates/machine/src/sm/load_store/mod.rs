@@ -437,7 +437,7 @@ impl LoadStore {
         if access.global != 0
             && let Where::Consecutive(address) | Where::Same(address) = access.place
         {
-            self.cache.expect(address & !(LINE - 1));
+            let _ = self.cache.expect(address & !(LINE - 1));
         }
     }
 
