@@ -118,11 +118,12 @@ fn gather(watchers: Vec<Watcher>, instructions: usize) -> Detail {
     let mut detail = Detail::default();
     let (mut buckets, mut seen) = (Vec::new(), watch::Seen::with_room(instructions));
     for mut recorder in watchers.into_iter().filter_map(|w| w.recorder) {
-        seen.take_in(&mut recorder.seen);
+        recorder.finish(&mut seen);
         buckets.push(recorder.buckets);
-        detail.spans.extend(recorder.spans);
+        detail.spans.append(&mut recorder.spans);
     }
-    detail.spans.sort();
+    // Equal ones are the same.
+    detail.spans.sort_unstable();
     detail.timeline = watch::put_together(buckets, &seen.states);
     detail.work = seen.work().collect();
     detail.causes = seen.causes.list();

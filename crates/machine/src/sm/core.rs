@@ -556,11 +556,7 @@ impl Sm {
     /// Nobody watches any more: who did, with all that there was to see.
     pub fn take_watcher(&mut self) -> Option<Box<Watcher>> {
         (self.flush_at, self.drains) = (u64::MAX, false);
-        let mut watcher = self.watcher.take();
-        if let Some(recorder) = watcher.as_mut().and_then(|w| w.recorder.as_mut()) {
-            recorder.finish();
-        }
-        watcher
+        self.watcher.take()
     }
 
     /// All that happened before a cycle is known: records of the trace cell that are complete go on.

@@ -40,14 +40,7 @@ pub(super) struct Supply<'a, W> {
 impl<W: Watch> Supply<'_, W> {
     /// Plans a warp's next instruction as far as the sub-core can by itself.
     #[inline(always)]
-    pub fn plan(
-        &mut self,
-        sub: &mut SubCore,
-        slot: u16,
-        warp: &mut WarpSlot,
-        code: &Code,
-        now: u64,
-    ) -> Planned {
+    pub fn plan(&mut self, sub: u32, slot: u16, warp: &mut WarpSlot, code: &Code, now: u64) -> Planned {
         self.plan_as(sub, slot, warp, (code, code.timing_of(warp.pc)), now)
     }
 
@@ -55,7 +48,7 @@ impl<W: Watch> Supply<'_, W> {
     #[inline(always)]
     pub fn plan_as(
         &mut self,
-        sub: &mut SubCore,
+        sub: u32,
         slot: u16,
         warp: &mut WarpSlot,
         (code, timing): (&Code, &Timing),
@@ -68,13 +61,13 @@ impl<W: Watch> Supply<'_, W> {
         let line = warp.pc / LINE_INSTRUCTIONS;
         if line != warp.line {
             let counters = counters_of(self.counters, self.launches, warp);
-            let Some(ready) = self.fetch.own(sub.number, code.first_line + u64::from(line), counters) else {
+            let Some(ready) = self.fetch.own(sub, code.first_line + u64::from(line), counters) else {
                 return Planned::NoCode;
             };
             let at = ready.0.max(now);
             if at > since {
                 self.stalls.charge(pc, Stall::NoInstruction, at - since);
-                self.watch.wait(slot, warp, (), Stall::NoInstruction, since, at);
+                self.watch.wait(slot, warp, sub, (), Stall::NoInstruction, since, at);
                 since = at;
             }
             warp.line = line;
@@ -84,7 +77,7 @@ impl<W: Watch> Supply<'_, W> {
         if at > since {
             self.stalls.charge(pc, Stall::Wait, at - since);
             if !(W::LOOKS_LATE && timing.is_simple) {
-                self.watch.wait(slot, warp, (code, timing), Stall::Wait, since, at);
+                self.watch.wait(slot, warp, sub, (code, timing), Stall::Wait, since, at);
             }
             since = at;
         }
@@ -116,7 +109,7 @@ impl<W: Watch> Supply<'_, W> {
                     }
                     if at > since {
                         self.stalls.charge(pc, reason, at - since);
-                        self.watch.wait(slot, warp, (code, timing), reason, since, at);
+                        self.watch.wait(slot, warp, sub, (code, timing), reason, since, at);
                         since = at;
                     }
                 }
@@ -125,13 +118,13 @@ impl<W: Watch> Supply<'_, W> {
         warp.since = since;
         if timing.constant != NO_CONSTANT {
             let counters = counters_of(self.counters, self.launches, warp);
-            let Some(ready) = self.constants.own(sub.number, timing.bank, timing.constant, counters) else {
+            let Some(ready) = self.constants.own(sub, timing.bank, timing.constant, counters) else {
                 return Planned::NoConstant;
             };
             let at = ready.0.max(now);
             if at > since {
                 self.stalls.charge(pc, Stall::ImcMiss, at - since);
-                self.watch.wait(slot, warp, (), Stall::ImcMiss, since, at);
+                self.watch.wait(slot, warp, sub, (), Stall::ImcMiss, since, at);
                 (since, warp.since) = (at, at);
             }
         }
@@ -150,7 +143,7 @@ impl<W: Watch> Supply<'_, W> {
         out: &mut Vec<Request>,
         now: u64,
     ) -> bool {
-        match self.plan(sub, n, warp, code, now) {
+        match self.plan(sub.number, n, warp, code, now) {
             Planned::At(since) => {
                 sub.wait(warp.bit, since, now);
                 true
@@ -189,7 +182,15 @@ impl<W: Watch> Supply<'_, W> {
                         Fetched::At(at) => {
                             if at.0 > warp.since {
                                 self.stalls.charge(pc, Stall::NoInstruction, at.0 - warp.since);
-                                self.watch.wait(n, warp, (), Stall::NoInstruction, warp.since, at.0);
+                                self.watch.wait(
+                                    n,
+                                    warp,
+                                    sub.number,
+                                    (),
+                                    Stall::NoInstruction,
+                                    warp.since,
+                                    at.0,
+                                );
                                 warp.since = at.0;
                             }
                             warp.line = line;
@@ -208,7 +209,7 @@ impl<W: Watch> Supply<'_, W> {
                         Fetched::At(at) => {
                             if at.0 > warp.since {
                                 self.stalls.charge(pc, Stall::ImcMiss, at.0 - warp.since);
-                                self.watch.wait(n, warp, (), Stall::ImcMiss, warp.since, at.0);
+                                self.watch.wait(n, warp, sub.number, (), Stall::ImcMiss, warp.since, at.0);
                                 warp.since = at.0;
                             }
                             sub.wait(warp.bit, warp.since, now);
@@ -218,7 +219,7 @@ impl<W: Watch> Supply<'_, W> {
                     return true;
                 }
             }
-            missing = self.plan(sub, n, warp, code, now);
+            missing = self.plan(sub.number, n, warp, code, now);
         }
     }
 }

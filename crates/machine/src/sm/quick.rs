@@ -121,7 +121,7 @@ impl Shared<'_> {
         }
         warp.pc += 1;
         let code = &i.context.code;
-        let is_timed = match supply.plan(sub, i.n, warp, code, now) {
+        let is_timed = match supply.plan(sub.number, i.n, warp, code, now) {
             Planned::At(_) => true,
             Planned::Waiting => false,
             missing => {

@@ -169,12 +169,13 @@ impl Sm {
             issued += 1;
             seen += u64::from(eligible.count_ones());
             self.issued_by_class[timing.class as usize] += 1;
-            let start = supply.issue_executed(sub, n, warp, timing, true, now);
+            let number = sub.number;
+            let start = supply.issue_executed((sub, number), n, warp, timing, true, now);
             if BY_POLICY && let Some(local) = &mut local {
                 local.issued(sub, bit, eligible, (timing.class, start), now);
             }
-            supply.leave_executed(n, warp, (code, timing), to, (now, start), &self.spec.latency);
-            match supply.plan(sub, n, warp, code, now) {
+            supply.leave_executed(number, n, warp, (code, timing), to, (now, start), &self.spec.latency);
+            match supply.plan(number, n, warp, code, now) {
                 Planned::At(since) => sub.wait(bit, since, now),
                 Planned::Waiting => {}
                 Planned::NoCode | Planned::NoConstant => {
@@ -266,7 +267,7 @@ impl Sm {
             supply.watch.execute_one(warp.row(), threads.count_ones());
         }
         warp.ahead = 1;
-        supply.issue_executed(sub, chosen.slot, warp, timing, true, now);
+        supply.issue_executed((sub, s as u32), chosen.slot, warp, timing, true, now);
         supply.watch.branch(chosen.slot, warp.row());
         (warp.issued, warp.since) = (now, now + 1);
     }
@@ -345,7 +346,7 @@ impl<W: Watch> Supply<'_, W> {
     #[inline(always)]
     pub fn issue_executed(
         &mut self,
-        sub: &mut SubCore,
+        (sub, number): (&mut SubCore, u32),
         n: u16,
         warp: &mut WarpSlot,
         timing: &Timing,
@@ -353,19 +354,19 @@ impl<W: Watch> Supply<'_, W> {
         now: u64,
     ) -> u64 {
         warp.ahead -= 1;
-        let class = timing.class;
-        let mut row = self.stalls.row(warp.row() as usize);
+        let (class, pc) = (timing.class, warp.row());
+        let mut row = self.stalls.row(pc as usize);
         if now > warp.since {
             let why = sub.why(warp, class, now);
             row.charge_waiting(why, class.throttle());
             if !W::LOOKS_LATE {
-                self.watch.waited(n, warp, sub.number, class, (why, [0; 2]), now);
+                self.watch.waited(n, warp, number, class, (why, [0; 2]), now);
             }
         }
         row.count(Stall::Selected);
         match W::LOOKS_LATE {
-            true => self.watch.issue_late(n, warp, warp.row(), sub, timing, now),
-            false => self.watch.issue(n, warp.row(), sub.number, timing, now),
+            true => self.watch.issue_late(n, warp, pc, sub, timing, now),
+            false => self.watch.issue(n, pc, number, timing, now),
         }
         if asks {
             sub.take(warp.bit, class);
@@ -381,6 +382,7 @@ impl<W: Watch> Supply<'_, W> {
     #[inline(always)]
     pub fn leave_executed(
         &mut self,
+        number: u32,
         n: u16,
         warp: &mut WarpSlot,
         (code, timing): (&Code, &Timing),
@@ -396,7 +398,7 @@ impl<W: Watch> Supply<'_, W> {
             self.watch.branch(n, warp.rows + pc);
             warp.resolve(to, pc, at, self.stalls);
             if at > now + 1 {
-                self.watch.wait(n, warp, (), Stall::BranchResolving, now + 1, at);
+                self.watch.wait(n, warp, number, (), Stall::BranchResolving, now + 1, at);
             }
         } else if !timing.is_static {
             let writes = code.writes(timing);

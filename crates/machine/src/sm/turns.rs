@@ -179,7 +179,7 @@ impl Sm {
             {
                 break Halt::Over;
             }
-            let sub = &mut self.subs[s];
+            let (sub, number) = (&mut self.subs[s], s as u32);
             if sub.unplanned.is_some() {
                 break Halt::Unplanned(s);
             }
@@ -268,11 +268,11 @@ impl Sm {
                             shared.issue_loaded(&Issuing { context, timing, n, now }, &mut supply, sub, warp);
                         } else {
                             shared.issued[timing.class as usize] += 1;
-                            let start = supply.issue_executed(sub, n, warp, timing, asks, now);
-                            let issue = (now, start);
-                            supply.leave_executed(n, warp, (code, timing), to, issue, &self.spec.latency);
+                            let start = supply.issue_executed((sub, number), n, warp, timing, asks, now);
+                            let (issue, latency) = ((now, start), &self.spec.latency);
+                            supply.leave_executed(number, n, warp, (code, timing), to, issue, latency);
                         }
-                        match supply.plan_as(sub, n, warp, (code, behind), now) {
+                        match supply.plan_as(number, n, warp, (code, behind), now) {
                             Planned::At(since) => at = Some(since),
                             Planned::Waiting => {}
                             Planned::NoCode | Planned::NoConstant => {

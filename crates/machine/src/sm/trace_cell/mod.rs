@@ -287,27 +287,27 @@ impl TraceCell {
     /// The same for a state in which nothing else is missing.
     #[cold]
     #[inline(never)]
-    pub fn sample_alone(&mut self, slot: u16, pc: u32, stalls: u32, from: u64, until: u64) {
+    pub fn sample_alone(&mut self, slot: u16, pc: u32, reason: Stall, from: u64, until: u64) {
         if !self.is_due(slot, until) {
             return;
         }
         if self.wants_events {
-            return self.sample(slot, pc, stalls, from, until, None);
+            return self.sample(slot, pc, 1 << reason as u32, from, until, None);
         }
         let s = &self.slots[usize::from(slot) % SLOTS];
         let (cta, next) = (s.cta, s.next.saturating_add(self.period));
         if until <= next && next < self.window.1 {
             // Mostly there is one.
-            return self.take_one(slot, pc, stalls, next);
+            return self.take_one(slot, pc, reason, next);
         }
-        self.take(slot, Cell { pc, stalls, cta }, until);
+        self.take(slot, Cell { pc, stalls: 1 << reason as u32, cta }, until);
     }
 
-    /// The next moment of a slot is in this state, and the one behind it comes at `next`.
+    /// The next moment of a slot is in a state for this reason, and the one behind it comes at `next`.
     #[inline(always)]
-    fn take_one(&mut self, slot: u16, pc: u32, stalls: u32, next: u64) {
+    fn take_one(&mut self, slot: u16, pc: u32, reason: Stall, next: u64) {
         let s = &mut self.slots[usize::from(slot) % SLOTS];
-        self.states.put(slot, s.number, 1, Cell { pc, stalls, cta: s.cta });
+        self.states.put_one(slot, s.number, pc, reason, s.cta);
         (s.number, s.next) = (s.number + 1, next);
         self.due[usize::from(slot) % SLOTS] = next;
     }
@@ -326,7 +326,7 @@ impl TraceCell {
     ) {
         // Where all that was on its way is there, nothing else is missing.
         match checks.is_empty() || warp.open_until <= self.slots[usize::from(slot) % SLOTS].next {
-            true => self.sample_alone(slot, warp.pc, 1 << reason as u32, from, until),
+            true => self.sample_alone(slot, warp.pc, reason, from, until),
             false => self.sample(slot, warp.pc, 1 << reason as u32, from, until, Some((warp, checks))),
         }
     }
@@ -336,7 +336,7 @@ impl TraceCell {
     #[inline(never)]
     pub fn sample_untold(&mut self, slot: u16, pc: u32, until: u64) {
         let from = self.told[usize::from(slot) % SLOTS].min(until);
-        self.sample_alone(slot, pc, 1 << Stall::Wait as u32, from, until);
+        self.sample_alone(slot, pc, Stall::Wait, from, until);
     }
 
     /// Takes those of all that a warp did since the instruction before the one that issues now.
@@ -366,7 +366,7 @@ impl TraceCell {
             } else {
                 Stall::Selected
             };
-            return self.take_one(slot, pc, 1 << reason as u32, next);
+            return self.take_one(slot, pc, reason, next);
         }
         if self.is_due(slot, warp.since) {
             self.sample_untold(slot, pc, warp.since);
@@ -387,7 +387,7 @@ impl TraceCell {
         let (all, mut from) = reasons(class, waited, now);
         for (reason, cycles) in all {
             if cycles > 0 {
-                self.sample_alone(slot, pc, 1 << reason as u32, from, from + cycles);
+                self.sample_alone(slot, pc, reason, from, from + cycles);
             }
             from += cycles;
         }
@@ -398,7 +398,7 @@ impl TraceCell {
     #[inline(never)]
     pub fn sample_issue(&mut self, slot: u16, pc: u32, timing: &Timing, now: u64) {
         self.happens(pc, timing.kind, now);
-        self.sample_alone(slot, pc, 1 << Stall::Selected as u32, now, now + 1);
+        self.sample_alone(slot, pc, Stall::Selected, now, now + 1);
     }
 
     /// All moments of a slot up to a cycle, of which there is one, are in one state.

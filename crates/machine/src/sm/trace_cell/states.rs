@@ -3,7 +3,7 @@
 //!
 //! They are many, and many SMs take turns in the host's caches: so they are small, and written one behind the other.
 
-use crate::stall::STALLS;
+use crate::stall::{STALLS, Stall};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -86,6 +86,9 @@ const _: () = assert!(STALLS as u32 <= FOR_LONG && SLOTS == 1 << SLOT_BITS);
 /// Words that are kept before they become rows: many launches have fewer.
 const MOST_WORDS: usize = 1 << 16;
 
+/// A moment that never comes.
+const NEVER: u64 = u64::MAX;
+
 /// Words of a state that is told in full, with the one that says so.
 const FULL: usize = 7;
 
@@ -148,9 +151,7 @@ pub struct States {
     marks: Vec<(u64, usize)>,
     /// The moment before which nothing comes any more.
     first: u64,
-    /// Slots whose next state can be told in a word: the CTA is the same.
-    follows: u64,
-    /// Of each slot the moment behind the last one that was told.
+    /// Of each slot the moment behind the last one that was told: the next state of the same warp can be told in a word there.
     #[serde(with = "simt::arrays")]
     next: [u64; SLOTS],
     /// The same of those that became rows, and the CTA there where a packed cell has it.
@@ -160,32 +161,36 @@ pub struct States {
 
 impl Default for States {
     fn default() -> States {
-        States {
-            words: Vec::new(),
-            marks: Vec::new(),
-            first: 0,
-            follows: 0,
-            next: [0; SLOTS],
-            read: [(0, 0); SLOTS],
-        }
+        States { words: Vec::new(), marks: Vec::new(), first: 0, next: [NEVER; SLOTS], read: [(0, 0); SLOTS] }
     }
 }
 
 /// Rows with their slots that have warps. Made once a host thread, since the SMs that it runs need them in turn.
 struct Rows {
-    cells: Box<[[Packed; SLOTS]]>,
+    cells: Box<[[Packed; SLOTS]; ROWS]>,
     present: [u64; ROWS],
 }
 
 thread_local! {
     /// With the words that are left when rows are made.
     static SCRATCH: RefCell<(Rows, Vec<u32>)> = {
-        let cells = vec![[Packed::default(); SLOTS]; ROWS].into();
+        let cells: Box<[[Packed; SLOTS]]> = vec![[Packed::default(); SLOTS]; ROWS].into();
+        // There are as many as it has room for.
+        let cells = cells.try_into().unwrap_or_else(|_| Box::new([[Packed::default(); SLOTS]; ROWS]));
         RefCell::new((Rows { cells, present: [0; ROWS] }, Vec::new()))
     };
 }
 
 impl Rows {
+    /// A slot is in a state in a row, if there is one of that number.
+    #[inline(always)]
+    fn put_one(&mut self, row: u64, slot: usize, cell: Packed) {
+        if row < ROWS as u64 {
+            self.cells[row as usize][slot % SLOTS] = cell;
+            self.present[row as usize] |= 1 << (slot % SLOTS);
+        }
+    }
+
     /// A slot is in a state in these rows.
     #[inline(always)]
     fn put(&mut self, rows: Range<usize>, slot: usize, cell: Packed) {
@@ -201,33 +206,41 @@ impl Rows {
 impl States {
     /// A warp takes a slot.
     pub fn start(&mut self, slot: u16) {
-        self.follows &= !(1 << (usize::from(slot) % SLOTS));
+        self.next[usize::from(slot) % SLOTS] = NEVER;
     }
 
-    /// A slot is in a state at so many moments from number `first` on. Moments of a slot are told of in their order.
+    /// A slot is in a state for one reason at a moment. Moments of a slot are told of in their order.
     #[inline(always)]
+    pub fn put_one(&mut self, slot: u16, number: u64, pc: u32, reason: Stall, cta: u16) {
+        let s = usize::from(slot) % SLOTS;
+        if self.next[s] == number && pc >> (32 - PC) == 0 {
+            self.words.push(pc << PC | (s as u32) << REASON_BITS | reason as u32);
+            self.next[s] = number + 1;
+            return;
+        }
+        let cell = Packed::new(Cell { pc, stalls: 1 << reason as u32, cta });
+        self.put_in_full(Told { slot: s, cell, first: number, count: 1 });
+    }
+
+    /// A slot is in a state at so many moments from number `first` on.
     pub fn put(&mut self, slot: u16, first: u64, count: u64, cell: Cell) {
         let s = usize::from(slot) % SLOTS;
         let is_short = cell.stalls.is_power_of_two() && cell.pc >> (32 - PC) == 0;
-        if is_short && self.follows >> s & 1 != 0 && self.next[s] == first {
+        if is_short && self.next[s] == first && count >> (32 - REASON_BITS) == 0 {
             let (reason, word) = (cell.stalls.trailing_zeros(), cell.pc << PC | (s as u32) << REASON_BITS);
             if count == 1 {
                 self.words.push(word | reason);
-                self.next[s] = first + 1;
-                return;
-            }
-            if count >> (32 - REASON_BITS) == 0 {
+            } else {
                 self.words.extend([word | FOR_LONG, (count as u32) << REASON_BITS | reason]);
-                self.next[s] = first + count;
-                return;
             }
+            self.next[s] = first + count;
+            return;
         }
         self.put_in_full(Told { slot: s, cell: Packed::new(cell), first, count });
     }
 
     #[inline(never)]
     fn put_in_full(&mut self, told: Told) {
-        self.follows |= 1 << told.slot;
         self.next[told.slot] = told.first.saturating_add(told.count);
         self.words.extend(told.words());
     }
@@ -292,9 +305,8 @@ impl States {
                     left.push(word);
                     continue;
                 }
-                let row = next.wrapping_sub(first) as usize;
                 let cell = Packed::short(word >> PC, word & IN_FULL, *cta);
-                rows.put(row..row.saturating_add(1), slot, cell);
+                rows.put_one(next.wrapping_sub(first), slot, cell);
                 *next += 1;
                 continue;
             }

@@ -113,6 +113,7 @@ impl Causes {
     /// front.
     #[inline(never)]
     fn add_other(&mut self, pc: usize, new: Entry<u64>) {
+        let rows = self.rows.len();
         let first = &mut self.rows[pc].0;
         let is_first = first.iter().any(|e| e.key == new.key);
         if let Some(free) = first.iter_mut().find(|e| e.key == Key::NONE).filter(|_| !is_first)
@@ -121,7 +122,9 @@ impl Causes {
             *free = new;
             return;
         }
-        self.more.resize(self.more.len().max(pc + 1), Vec::new());
+        if self.more.len() <= pc {
+            self.more.resize(rows, Vec::new());
+        }
         let more = &mut self.more[pc];
         let n = put(more, new);
         let last = &mut first[FIRST - 1];

@@ -68,8 +68,17 @@ pub trait Watch {
     /// The same of one by itself.
     fn execute_one(&mut self, pc: u32, threads: u32);
 
-    /// A warp waits at its next instruction; `checks` tells the scoreboard places that it looks at.
-    fn wait(&mut self, slot: u16, warp: &WarpSlot, checks: impl Checks, reason: Stall, from: u64, until: u64);
+    /// A warp of a sub-core waits at its next instruction; `checks` tells the scoreboard places that it looks at.
+    fn wait(
+        &mut self,
+        slot: u16,
+        warp: &WarpSlot,
+        sub: u32,
+        checks: impl Checks,
+        reason: Stall,
+        from: u64,
+        until: u64,
+    );
 
     /// A warp could issue from `warp.since` on and is chosen now.
     fn waited(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64);
@@ -134,7 +143,7 @@ impl Watch for () {
     fn execute_one(&mut self, _: u32, _: u32) {}
 
     #[inline(always)]
-    fn wait(&mut self, _: u16, _: &WarpSlot, _: impl Checks, _: Stall, _: u64, _: u64) {}
+    fn wait(&mut self, _: u16, _: &WarpSlot, _: u32, _: impl Checks, _: Stall, _: u64, _: u64) {}
 
     #[inline(always)]
     fn waited(&mut self, _: u16, _: &WarpSlot, _: u32, _: Class, _: Waited, _: u64) {}
@@ -186,6 +195,7 @@ impl Watch for TraceCell {
         &mut self,
         slot: u16,
         warp: &WarpSlot,
+        _: u32,
         checks: impl Checks,
         reason: Stall,
         from: u64,
@@ -197,7 +207,7 @@ impl Watch for TraceCell {
                     self.sample_wait(slot, warp, checks.list(), reason, from, until);
                 }
                 // The last that a scoreboard is waited for: nothing else is missing.
-                _ => self.sample_alone(slot, warp.pc, 1 << reason as u32, from, until),
+                _ => self.sample_alone(slot, warp.pc, reason, from, until),
             }
         }
     }
@@ -264,12 +274,13 @@ impl Watch for Recorder {
         &mut self,
         slot: u16,
         warp: &WarpSlot,
+        sub: u32,
         checks: impl Checks,
         reason: Stall,
         from: u64,
         until: u64,
     ) {
-        self.waits(slot, warp, checks, reason, from, until);
+        self.waits(slot, warp, sub, checks, reason, from, until);
     }
 
     #[inline(always)]
@@ -319,13 +330,14 @@ impl<A: Watch, B: Watch> Watch for (&mut A, &mut B) {
         &mut self,
         slot: u16,
         warp: &WarpSlot,
+        sub: u32,
         checks: impl Checks,
         reason: Stall,
         from: u64,
         until: u64,
     ) {
-        self.0.wait(slot, warp, checks, reason, from, until);
-        self.1.wait(slot, warp, checks, reason, from, until);
+        self.0.wait(slot, warp, sub, checks, reason, from, until);
+        self.1.wait(slot, warp, sub, checks, reason, from, until);
     }
 
     #[inline(always)]
@@ -445,7 +457,8 @@ impl Watcher {
     /// A warp waits at its next instruction for something that is not on the scoreboard.
     #[inline(never)]
     pub fn wait(&mut self, slot: u16, warp: &WarpSlot, reason: Stall, until: u64) {
-        with_watch!(self, watch => watch.wait(slot, warp, (), reason, warp.since, until));
+        let sub = warp.sub_core.into();
+        with_watch!(self, watch => watch.wait(slot, warp, sub, (), reason, warp.since, until));
     }
 
     /// An instruction executes and issues by itself.

@@ -5,7 +5,7 @@ use super::timeline::{Buckets, SUB_CORES};
 use super::{Accessed, Checks, Counts, Waited, reasons};
 use crate::sm::code::{CLASSES, Class, Producer};
 use crate::sm::warp::{NO_LINE, Ready, WarpSlot};
-use crate::stall::Stall;
+use crate::stall::{STALLS, Stall, StallCycles};
 use serde::{Deserialize, Serialize};
 use trace::profile::{Link, Span};
 
@@ -33,52 +33,26 @@ impl Slot {
     }
 }
 
-/// The reasons that are charged most.
-const FREQUENT: [Stall; 7] = [
-    Stall::Selected,
-    Stall::Wait,
-    Stall::LongScoreboard,
-    Stall::ShortScoreboard,
-    Stall::NotSelected,
-    Stall::BranchResolving,
-    Stall::MathPipeThrottle,
-];
-
-/// The place of a reason among those.
-#[inline(always)]
-fn frequent(reason: Stall) -> Option<usize> {
-    match reason {
-        Stall::Selected => Some(0),
-        Stall::Wait => Some(1),
-        Stall::LongScoreboard => Some(2),
-        Stall::ShortScoreboard => Some(3),
-        Stall::NotSelected => Some(4),
-        Stall::BranchResolving => Some(5),
-        Stall::MathPipeThrottle => Some(6),
-        _ => None,
-    }
-}
-
 /// Places for the classes of a sub-core.
 const CLASS_PLACES: usize = CLASSES.next_power_of_two();
 
-/// What is kept of a sub-core: what every issue touches, in two lines of the host's cache.
+/// What is kept of a sub-core: what every issue touches.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 struct Sub {
     /// When something has to be done before its next issue: its step of the timeline ends, or states of single warps are
     /// kept.
     due: u64,
-    /// Warp-cycles of short states for frequent reasons that the step of the timeline does not have yet.
-    counts: [u64; FREQUENT.len()],
+    /// Warp-cycles of short states that the step of the timeline does not have yet.
+    counts: StallCycles,
     /// The last instruction of each class that it issued.
     last_of_class: [u32; CLASS_PLACES],
 }
 
-const _: () = assert!(size_of::<Sub>() == 128);
+const _: () = assert!(size_of::<Sub>() == 256);
 
 impl Sub {
-    const NEW: Sub = Sub { due: 0, counts: [0; FREQUENT.len()], last_of_class: [NONE; CLASS_PLACES] };
+    const NEW: Sub = Sub { due: 0, counts: [0; STALLS], last_of_class: [NONE; CLASS_PLACES] };
 
     #[inline(always)]
     fn last(&mut self, class: Class) -> &mut u32 {
@@ -140,7 +114,7 @@ impl Recorder {
     fn step(&mut self, slot: u16, pc: u32, sub: u32, now: u64) {
         let n = sub as usize % SUB_CORES;
         if now >= self.buckets.end(n) {
-            self.end_step(n);
+            self.buckets.count(&mut self.seen.states, n, &mut self.subs[n].counts);
             self.buckets.go_on(n, now);
         }
         self.span(slot, pc, Stall::Selected, now, now + 1);
@@ -148,16 +122,12 @@ impl Recorder {
         self.subs[n].due = if self.has_spans() { 0 } else { self.buckets.end(n) };
     }
 
-    /// What was counted of a sub-core goes to the step of the timeline that it is in.
-    fn end_step(&mut self, n: usize) {
-        let counts = std::mem::take(&mut self.subs[n].counts);
-        let counts = std::array::from_fn::<_, { FREQUENT.len() }, _>(|k| (FREQUENT[k], counts[k]));
-        self.buckets.count(&mut self.seen.states, n, &counts);
-    }
-
-    /// The launch is over.
-    pub fn finish(&mut self) {
-        (0..SUB_CORES).for_each(|n| self.end_step(n));
+    /// The launch is over: what it has seen goes to others.
+    pub fn finish(&mut self, seen: &mut Seen) {
+        for (n, sub) in self.subs.iter_mut().enumerate() {
+            self.buckets.count(&mut seen.states, n, &mut sub.counts);
+        }
+        seen.take_in(&mut self.seen);
     }
 
     fn set_short(&mut self) {
@@ -178,19 +148,15 @@ impl Recorder {
     /// A warp of a sub-core was in a state for a few cycles, in the step that the sub-core is in.
     #[inline(always)]
     fn count(&mut self, sub: u32, reason: Stall, cycles: u64) {
-        if let Some(n) = frequent(reason) {
-            self.sub(sub).counts[n] += cycles;
-        } else {
-            self.buckets.count(&mut self.seen.states, sub as usize, &[(reason, cycles)]);
-        }
+        self.sub(sub).counts[reason as usize] += cycles;
     }
 
     /// A warp was in a state.
     #[inline(always)]
-    fn state(&mut self, slot: u16, sub: u32, pc: u32, reason: Stall, from: u64, until: u64) {
+    fn state(&mut self, slot: u16, warp: &WarpSlot, sub: u32, reason: Stall, from: u64, until: u64) {
         match until - from <= self.short {
             true => self.count(sub, reason, until - from),
-            false => self.long_state(slot, pc, reason, from, until),
+            false => self.long_state(slot, warp.row(), reason, from, until),
         }
     }
 
@@ -235,12 +201,13 @@ impl Recorder {
         &mut self,
         slot: u16,
         warp: &WarpSlot,
+        sub: u32,
         checks: impl Checks,
         reason: Stall,
         from: u64,
         until: u64,
     ) {
-        self.state(slot, warp.sub_core.into(), warp.row(), reason, from, until);
+        self.state(slot, warp, sub, reason, from, until);
         let cycles = until - from;
         match reason {
             Stall::LongScoreboard | Stall::ShortScoreboard => {

@@ -3,6 +3,7 @@
 use super::*;
 use crate::counters::Counters;
 use crate::stall::STALLS;
+use proptest::prelude::*;
 
 #[test]
 fn steps_grow_and_lose_nothing() {
@@ -68,6 +69,30 @@ fn causes_are_counted_wherever_they_are() {
         assert_eq!((list[0].cause, list[0].cycles, list[0].count), (7, (9 * times) << 30, 3 * times));
         for (n, c) in (1..=9).rev().zip(&list[1..]) {
             assert_eq!((c.pc, u64::from(c.cause), c.cycles, c.count), (1, n - 1, 3 * n * times, n * times));
+        }
+    }
+}
+
+proptest! {
+    /// The same as counting cycle by cycle.
+    #[test]
+    fn states_are_in_the_steps_of_their_cycles(
+        all in prop::collection::vec((0u64..3_000, 1u64..2_000, prop::sample::select(vec![Stall::Wait, Stall::Barrier])), 1..40),
+    ) {
+        let (mut b, mut states) = (Buckets::new(0), States::default());
+        for &(from, cycles, reason) in &all {
+            b.add(&mut states, reason, from, from + cycles);
+        }
+        let t = put_together(vec![b], &states);
+        for (n, state) in t.states.iter().enumerate() {
+            let (start, end) = (n as u64 * t.step, (n as u64 + 1) * t.step);
+            let within = |from: u64, until: u64| until.min(end).saturating_sub(from.max(start));
+            let of = |reason: Stall| {
+                all.iter().filter(|s| s.2 == reason).map(|s| within(s.0, s.0 + s.1)).sum::<u64>()
+            };
+            let (waits, blocked) = (of(Stall::Wait), of(Stall::Barrier));
+            prop_assert_eq!((state[Stall::Wait as usize], state[Stall::Barrier as usize]), (waits, blocked));
+            prop_assert_eq!(t.sms[0].warp_cycles[n], waits + blocked);
         }
     }
 }

@@ -15,40 +15,62 @@ pub const SUB_CORES: usize = 16;
 
 /// Warp-cycles by reason and step, of all SMs that count here: for every length of steps that one of them had.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct States(Vec<Vec<StallCycles>>);
+pub struct States(Vec<Option<Steps>>);
+
+/// Steps of one length.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Steps {
+    #[serde(with = "simt::arrays::boxed")]
+    cycles: Box<[StallCycles; MOST]>,
+    /// Warps that are in a state for all of a step, less those for all of the one before: long states take as long as short ones.
+    #[serde(with = "simt::arrays::boxed")]
+    all: Box<[StallCycles; MOST]>,
+}
 
 impl States {
     /// The steps of a length.
     #[inline(always)]
-    fn of(&mut self, shift: u32) -> &mut [StallCycles] {
+    fn of(&mut self, shift: u32) -> &mut Steps {
         let n = (shift - FIRST) as usize;
-        if self.0.get(n).is_none_or(Vec::is_empty) {
-            self.make(n);
+        if n >= self.0.len() {
+            self.0.resize(n + 1, None);
         }
-        &mut self.0[n]
-    }
-
-    #[cold]
-    fn make(&mut self, n: usize) {
-        self.0.resize(self.0.len().max(n + 1), Vec::new());
-        self.0[n] = vec![[0; STALLS]; MOST];
+        self.0[n].get_or_insert_with(Steps::new)
     }
 
     /// Takes in others, which are empty then.
     pub fn take_in(&mut self, other: &mut States) {
-        for (shift, states) in (FIRST..).zip(std::mem::take(other).0).filter(|(_, s)| !s.is_empty()) {
-            add(self.of(shift), &states, 0);
+        for (shift, steps) in (FIRST..).zip(std::mem::take(other).0) {
+            let Some(steps) = steps else { continue };
+            let own = self.of(shift);
+            own.cycles.iter_mut().zip(&*steps.cycles).for_each(|(sum, n)| add(sum, n, 0));
+            own.all.iter_mut().zip(&*steps.all).for_each(|(sum, n)| add(sum, n, 0));
         }
     }
 }
 
-/// Adds steps to others that are `1 << shift` times as long.
-fn add(sums: &mut [StallCycles], states: &[StallCycles], shift: u32) {
-    for (n, state) in states.iter().enumerate() {
-        if let Some(sum) = sums.get_mut(n >> shift) {
-            sum.iter_mut().zip(state).for_each(|(sum, n)| *sum += n);
+impl Steps {
+    #[cold]
+    fn new() -> Steps {
+        Steps { cycles: Box::new([[0; STALLS]; MOST]), all: Box::new([[0; STALLS]; MOST]) }
+    }
+
+    /// Adds them, which are `1 << of` cycles long, to others of `1 << shift`.
+    fn add_to(&self, of: u32, sums: &mut [StallCycles], shift: u32) {
+        let mut all = [0; STALLS];
+        for (n, (cycles, change)) in self.cycles.iter().zip(&*self.all).enumerate() {
+            add(&mut all, change, 0);
+            if let Some(sum) = sums.get_mut(n >> (shift - of)) {
+                add(sum, cycles, 0);
+                add(sum, &all, of);
+            }
         }
     }
+}
+
+/// Adds counts, times a power of two. What is less than before wraps around, and around again.
+fn add(sums: &mut StallCycles, counts: &StallCycles, shift: u32) {
+    sums.iter_mut().zip(counts).for_each(|(sum, n)| *sum = sum.wrapping_add(n << shift));
 }
 
 /// What an SM did in a step.
@@ -56,6 +78,8 @@ fn add(sums: &mut [StallCycles], states: &[StallCycles], shift: u32) {
 struct Did {
     warp_cycles: u64,
     issued: u64,
+    /// As in [`Steps`].
+    all: u64,
 }
 
 /// Warp-cycles and instructions of an SM by step. Those by reason are among [`States`].
@@ -97,17 +121,14 @@ impl Buckets {
         self.ends[sub % SUB_CORES] = self.start + (((at >> self.shift) + 1) << self.shift);
     }
 
-    /// Counts warp-cycles in the step that a sub-core is in.
-    pub fn count(&mut self, states: &mut States, sub: usize, counts: &[(Stall, u64)]) {
+    /// Counts warp-cycles by reason in the step that a sub-core is in; there are none then.
+    pub fn count(&mut self, states: &mut States, sub: usize, counts: &mut StallCycles) {
         let step = self.steps[sub % SUB_CORES] as usize;
-        let (Some(did), Some(state)) = (self.did.get_mut(step), states.of(self.shift).get_mut(step)) else {
-            return;
-        };
-        for &(reason, cycles) in counts {
-            did.warp_cycles += cycles;
-            did.issued += if reason == Stall::Selected { cycles } else { 0 };
-            state[reason as usize] += cycles;
-        }
+        let Some(did) = self.did.get_mut(step).filter(|_| *counts != [0; STALLS]) else { return };
+        let counts = std::mem::replace(counts, [0; STALLS]);
+        did.warp_cycles += counts.iter().sum::<u64>();
+        did.issued += counts[Stall::Selected as usize];
+        add(&mut states.of(self.shift).cycles[step % MOST], &counts, 0);
     }
 
     /// Counts a state from one cycle to another.
@@ -121,15 +142,33 @@ impl Buckets {
             self.reach(until - 1);
         }
         let (first, last) = ((from >> self.shift) as usize, ((until - 1) >> self.shift) as usize);
-        let issues = u64::from(reason == Stall::Selected);
-        let mut at = from;
-        let steps = self.did[first..=last].iter_mut().zip(&mut states.of(self.shift)[first..=last]);
-        for (step, (did, state)) in (first as u64..).zip(steps) {
-            let end = ((step + 1) << self.shift).min(until);
-            did.warp_cycles += end - at;
-            did.issued += issues * (end - at);
-            state[reason as usize] += end - at;
-            at = end;
+        let (steps, did) = (states.of(self.shift), &mut self.did[..=last]);
+        let mut count = |step: usize, n: u64| {
+            did[step].warp_cycles += n;
+            steps.cycles[step % MOST][reason as usize] += n;
+        };
+        if first == last {
+            count(first, until - from);
+        } else {
+            count(first, ((first as u64 + 1) << self.shift) - from);
+            count(last, until - ((last as u64) << self.shift));
+        }
+        if last > first + 1 {
+            for (step, change) in [(first + 1, 1), (last, u64::MAX)] {
+                let all = &mut steps.all[step % MOST][reason as usize];
+                (*all, did[step].all) = (all.wrapping_add(change), did[step].all.wrapping_add(change));
+            }
+        }
+        // That takes one cycle.
+        did[first].issued += u64::from(reason == Stall::Selected);
+    }
+
+    /// What is for all of a step counts there.
+    fn settle(&mut self) {
+        let mut all = 0u64;
+        for did in &mut self.did {
+            all = all.wrapping_add(std::mem::take(&mut did.all));
+            did.warp_cycles += all << self.shift;
         }
     }
 
@@ -146,9 +185,11 @@ impl Buckets {
     }
 
     fn halve(&mut self) {
+        self.settle();
         let pairs = self.did.chunks(2).map(|pair| Did {
             warp_cycles: pair.iter().map(|d| d.warp_cycles).sum(),
             issued: pair.iter().map(|d| d.issued).sum(),
+            all: 0,
         });
         // With the room that it had.
         let halves: Vec<Did> = pairs.collect();
@@ -163,6 +204,7 @@ impl Buckets {
 pub fn put_together(mut all: Vec<Buckets>, states: &States) -> Timeline {
     // Steps of an SM that did nothing are none.
     for b in &mut all {
+        b.settle();
         let used = b.did.iter().rposition(|d| *d != Did::default()).map_or(0, |last| last + 1);
         b.did.truncate(used);
     }
@@ -182,8 +224,10 @@ pub fn put_together(mut all: Vec<Buckets>, states: &States) -> Timeline {
         states: vec![[0; STALLS]; steps],
         memory: vec![Traffic::default(); steps],
     };
-    for (of, states) in (FIRST..=shift).zip(&states.0) {
-        add(&mut timeline.states, states, shift - of);
+    for (of, steps) in (FIRST..=shift).zip(&states.0) {
+        if let Some(steps) = steps {
+            steps.add_to(of, &mut timeline.states, shift);
+        }
     }
     for mut b in all {
         b.did.resize(steps, Did::default());
