@@ -478,7 +478,7 @@ impl Gpc {
 
     /// Lines of code that a launch brings along as soon as one of them is missing.
     pub fn expect_code(&mut self, lines: Range<u64>) {
-        if !self.ahead.contains(&lines) {
+        if !lines.is_empty() && !self.ahead.contains(&lines) {
             self.ahead.push(lines);
         }
     }

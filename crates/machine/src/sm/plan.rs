@@ -166,7 +166,6 @@ impl<W: Watch> Supply<'_, W> {
         now: u64,
     ) -> bool {
         loop {
-            let pc = warp.row() as usize;
             match missing {
                 Planned::At(since) => {
                     sub.wait(warp.bit, since, now);
@@ -180,19 +179,7 @@ impl<W: Watch> Supply<'_, W> {
                     let counters = counters_of(self.counters, self.launches, warp);
                     match self.fetch.miss(Cycle(now), sub.number, place, sequential, out, counters) {
                         Fetched::At(at) => {
-                            if at.0 > warp.since {
-                                self.stalls.charge(pc, Stall::NoInstruction, at.0 - warp.since);
-                                self.watch.wait(
-                                    n,
-                                    warp,
-                                    sub.number,
-                                    (),
-                                    Stall::NoInstruction,
-                                    warp.since,
-                                    at.0,
-                                );
-                                warp.since = at.0;
-                            }
+                            self.hold(sub.number, n, warp, Stall::NoInstruction, at.0);
                             warp.line = line;
                         }
                         Fetched::Pending => {
@@ -207,11 +194,7 @@ impl<W: Watch> Supply<'_, W> {
                     let counters = counters_of(self.counters, self.launches, warp);
                     match self.constants.miss(Cycle(now), sub.number, bank, offset, out, counters) {
                         Fetched::At(at) => {
-                            if at.0 > warp.since {
-                                self.stalls.charge(pc, Stall::ImcMiss, at.0 - warp.since);
-                                self.watch.wait(n, warp, sub.number, (), Stall::ImcMiss, warp.since, at.0);
-                                warp.since = at.0;
-                            }
+                            self.hold(sub.number, n, warp, Stall::ImcMiss, at.0);
                             sub.wait(warp.bit, warp.since, now);
                         }
                         Fetched::Pending => warp.state = State::Pending(Stall::ImcMiss),
@@ -220,6 +203,15 @@ impl<W: Watch> Supply<'_, W> {
                 }
             }
             missing = self.plan(sub.number, n, warp, code, now);
+        }
+    }
+
+    /// A warp waits at its next instruction for what comes in a cycle.
+    fn hold(&mut self, sub: u32, n: u16, warp: &mut WarpSlot, reason: Stall, until: u64) {
+        if until > warp.since {
+            self.stalls.charge(warp.row() as usize, reason, until - warp.since);
+            self.watch.wait(n, warp, sub, (), reason, warp.since, until);
+            warp.since = until;
         }
     }
 }

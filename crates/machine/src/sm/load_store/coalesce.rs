@@ -17,6 +17,11 @@ pub struct Piece {
 }
 
 impl Piece {
+    #[inline(always)]
+    fn new(line: u64, words: u32, full: u32) -> Piece {
+        Piece { line, words, full, mark: 0 }
+    }
+
     /// Another lane's part.
     #[inline(always)]
     fn add(&mut self, p: Piece) {
@@ -83,7 +88,7 @@ pub fn only_line(access: &Access, mask: u32) -> Option<Piece> {
             // Between one and 32 words: no shift is by 32.
             (from + count <= LINE / 4).then(|| {
                 let words = (u32::MAX >> (32 - count)) << from;
-                Piece { line: start & !(LINE - 1), words, full: words, mark: 0 }
+                Piece::new(start & !(LINE - 1), words, words)
             })
         }
         _ => None,
@@ -166,7 +171,7 @@ impl Pieces {
             let to = ((end - line).min(LINE) / 4) as u32;
             // Between one and 32 words: no shift is by 32.
             let words = (u32::MAX >> (32 - (to - from))) << from;
-            self.push(Piece { line, words, full: words, mark: 0 });
+            self.push(Piece::new(line, words, words));
             line += LINE;
             from = 0;
         }
@@ -242,7 +247,7 @@ impl Pieces {
         if let Where::Same(offset) = access.place {
             for row in 0..u64::from(rows) {
                 let full = if narrow { 0 } else { mask };
-                self.push(Piece { line: base + (offset / 4 + row) * LINE, words: mask, full, mark: 0 });
+                self.push(Piece::new(base + (offset / 4 + row) * LINE, mask, full));
             }
             return;
         }
@@ -252,7 +257,7 @@ impl Pieces {
                 let line = base + (offset / 4 + row) * LINE;
                 let words = 1 << lane;
                 let full = if narrow { 0 } else { words };
-                let p = Piece { line, words, full, mark: 0 };
+                let p = Piece::new(line, words, full);
                 match self.list.iter_mut().find(|p| p.line == line) {
                     Some(old) => old.add(p),
                     None => self.push(p),
@@ -375,7 +380,7 @@ fn piece(address: u64, size: u64) -> Piece {
     let word = (address % LINE / 4) as u32;
     let count = (size / 4).max(1) as u32;
     let words = ((1u32 << count) - 1) << word;
-    Piece { line, words, full: if size >= 4 { words } else { 0 }, mark: 0 }
+    Piece::new(line, words, if size >= 4 { words } else { 0 })
 }
 
 /// Where a line is in the table, or the empty place where it belongs. The table has twice the places that 32 lanes need.

@@ -437,7 +437,7 @@ impl LoadStore {
         if access.global != 0
             && let Where::Consecutive(address) | Where::Same(address) = access.place
         {
-            let _ = self.cache.expect(address & !(LINE - 1));
+            self.cache.expect(address & !(LINE - 1));
         }
     }
 

@@ -307,7 +307,7 @@ impl TraceCell {
     #[inline(always)]
     fn take_one(&mut self, slot: u16, pc: u32, reason: Stall, next: u64) {
         let s = &mut self.slots[usize::from(slot) % SLOTS];
-        self.states.put_one(slot, s.number, pc, reason, s.cta);
+        self.states.put_one(slot, s.number, pc, reason as u32, s.cta);
         (s.number, s.next) = (s.number + 1, next);
         self.due[usize::from(slot) % SLOTS] = next;
     }

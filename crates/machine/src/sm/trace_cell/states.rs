@@ -3,7 +3,7 @@
 //!
 //! They are many, and many SMs take turns in the host's caches: so they are small, and written one behind the other.
 
-use crate::stall::{STALLS, Stall};
+use crate::stall::STALLS;
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -211,28 +211,28 @@ impl States {
 
     /// A slot is in a state for one reason at a moment. Moments of a slot are told of in their order.
     #[inline(always)]
-    pub fn put_one(&mut self, slot: u16, number: u64, pc: u32, reason: Stall, cta: u16) {
+    pub fn put_one(&mut self, slot: u16, number: u64, pc: u32, reason: u32, cta: u16) {
         let s = usize::from(slot) % SLOTS;
         if self.next[s] == number && pc >> (32 - PC) == 0 {
-            self.words.push(pc << PC | (s as u32) << REASON_BITS | reason as u32);
+            self.words.push(pc << PC | (s as u32) << REASON_BITS | reason);
             self.next[s] = number + 1;
             return;
         }
-        let cell = Packed::new(Cell { pc, stalls: 1 << reason as u32, cta });
+        let cell = Packed::new(Cell { pc, stalls: 1 << reason, cta });
         self.put_in_full(Told { slot: s, cell, first: number, count: 1 });
     }
 
     /// A slot is in a state at so many moments from number `first` on.
     pub fn put(&mut self, slot: u16, first: u64, count: u64, cell: Cell) {
-        let s = usize::from(slot) % SLOTS;
-        let is_short = cell.stalls.is_power_of_two() && cell.pc >> (32 - PC) == 0;
-        if is_short && self.next[s] == first && count >> (32 - REASON_BITS) == 0 {
-            let (reason, word) = (cell.stalls.trailing_zeros(), cell.pc << PC | (s as u32) << REASON_BITS);
-            if count == 1 {
-                self.words.push(word | reason);
-            } else {
-                self.words.extend([word | FOR_LONG, (count as u32) << REASON_BITS | reason]);
-            }
+        let (s, reason) = (usize::from(slot) % SLOTS, cell.stalls.trailing_zeros());
+        let has_one = cell.stalls.is_power_of_two();
+        if has_one && count == 1 {
+            return self.put_one(slot, first, cell.pc, reason, cell.cta);
+        }
+        let is_short = cell.pc >> (32 - PC) == 0 && count >> (32 - REASON_BITS) == 0;
+        if has_one && is_short && self.next[s] == first {
+            let word = cell.pc << PC | (s as u32) << REASON_BITS | FOR_LONG;
+            self.words.extend([word, (count as u32) << REASON_BITS | reason]);
             self.next[s] = first + count;
             return;
         }

@@ -159,7 +159,7 @@ impl Buckets {
                 (*all, did[step].all) = (all.wrapping_add(change), did[step].all.wrapping_add(change));
             }
         }
-        // That takes one cycle.
+        // To be selected takes one cycle.
         did[first].issued += u64::from(reason == Stall::Selected);
     }
 
