@@ -384,19 +384,6 @@ fn the_host_waits_for_what_it_sees() {
     }
 }
 
-#[test]
-fn pools_give_and_take() {
-    let _s = Session::new();
-    let (mut pool, mut a, s) = (NULL, 0, stream(0));
-    assert_eq!(cuDeviceGetDefaultMemPool(out(&mut pool), 0), 0);
-    assert_eq!(cuMemAllocAsync(out(&mut a), 1 << 20, s), 0);
-    assert_eq!(cuMemsetD32Async(a, 9, 1 << 18, s), 0);
-    assert_eq!(cuMemFreeAsync(a, s), 0);
-    assert_eq!(cuMemFreeAsync(a, s), 1);
-    assert_eq!(cuStreamSynchronize(s), 0);
-    assert_eq!(cuMemcpyDtoH_v2(std::ptr::from_mut(&mut pool) as usize, a, 4), 1);
-}
-
 /// Many threads in one context: nothing is lost, and what was allocated is freed.
 #[test]
 fn sixteen_threads_and_four_streams() {
