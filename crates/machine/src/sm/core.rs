@@ -132,11 +132,11 @@ pub struct Sm {
     #[serde(skip)]
     pub(super) layouts: Layouts,
     #[serde(skip)]
-    done: Vec<Done>,
+    pub(super) done: Vec<Done>,
     #[serde(skip)]
-    constant_done: Vec<(u64, Cycle)>,
+    pub(super) constant_done: Vec<(u64, Cycle)>,
     #[serde(skip)]
-    lines: Vec<(u64, Cycle)>,
+    pub(super) lines: Vec<(u64, Cycle)>,
     /// How evenly warps progress, where someone wants to know; when to look, and the cycle that samples are counted from.
     pub progress: Option<Progress>,
     sample_at: u64,
@@ -408,8 +408,8 @@ impl Sm {
             }
             seen = self.out.len();
             let turn = self.first();
-            let event = self.next_arrival();
-            let now = turn.from.min(event);
+            let arrival = self.next_arrival();
+            let now = turn.from.min(arrival);
             self.next = now;
             if now >= limit || (now >= until.0 && self.concerns_others()) {
                 return;
@@ -417,6 +417,9 @@ impl Sm {
             if now >= self.flush_at {
                 self.flush_trace(now);
             }
+            // Answers that accesses wait for are mostly taken between turns.
+            let is_plain = now < self.sample_at && self.is_plain();
+            let event = if is_plain { self.next_stop() } else { arrival };
             if event <= now {
                 self.answers(work, now);
                 if self.drain_at() <= now {
@@ -436,7 +439,7 @@ impl Sm {
                 self.note_turns();
                 continue;
             }
-            if now < self.sample_at && self.is_plain() {
+            if is_plain {
                 self.turns(work, event.min(limit).min(self.sample_at).min(self.flush_at));
                 if self.is_held {
                     self.next = self.first().from;
@@ -474,17 +477,28 @@ impl Sm {
 
     /// Notes when each sub-core has its next turn.
     pub(super) fn note_turns(&mut self) {
-        for (n, (key, sub)) in self.keys.iter_mut().zip(&self.subs).enumerate() {
-            *key = turns::key(sub.next, n);
-        }
+        turns::note(&mut self.keys, &self.subs);
     }
 
     /// The next cycle at which something comes from outside.
     #[inline(always)]
     fn next_arrival(&self) -> u64 {
         let answer = self.inbox.front().map_or(u64::MAX, |r| r.at.0);
-        let answer = self.starts.front().map_or(answer, |s| answer.min(s.at.0));
-        self.drain_at().min(answer).min(self.state_at).min(self.next_slot())
+        answer.min(self.next_order())
+    }
+
+    /// The same without answers that turns take.
+    #[inline(always)]
+    fn next_stop(&self) -> u64 {
+        let answer = self.inbox.front().filter(|r| !self.takes(r)).map_or(u64::MAX, |r| r.at.0);
+        answer.min(self.next_order())
+    }
+
+    /// The same without answers.
+    #[inline(always)]
+    fn next_order(&self) -> u64 {
+        let start = self.starts.front().map_or(u64::MAX, |s| s.at.0);
+        self.drain_at().min(start).min(self.state_at).min(self.next_slot())
     }
 
     /// When a warp that optimizes takes its next issue slot.
@@ -600,123 +614,6 @@ impl Sm {
             && self.ends.is_empty()
             && self.retry.is_empty()
             && self.log.is_empty())
-    }
-
-    fn answers(&mut self, work: &mut Work<'_>, now: u64) {
-        while let Some(r) = self.inbox.front().copied().filter(|r| r.at.0 <= now) {
-            self.inbox.pop_front();
-            match r.kind {
-                RequestKind::Instruction => {
-                    let mut lines = std::mem::take(&mut self.lines);
-                    self.fetch.respond(&r, &mut lines);
-                    let contexts = work.contexts.clone();
-                    for (line, _) in lines.drain(..) {
-                        self.wake(work, now, |w| {
-                            w.state == State::Pending(Stall::NoInstruction)
-                                && contexts[usize::from(w.context)].code.line_of(w.pc) == line
-                        });
-                    }
-                    self.lines = lines;
-                }
-                RequestKind::Constant => {
-                    let mut done = std::mem::take(&mut self.constant_done);
-                    self.constants.respond(&r, &mut self.out, &mut done, &mut self.counters);
-                    for (owner, at) in done.drain(..) {
-                        self.complete(work, owner, at.0, now);
-                    }
-                    self.constant_done = done;
-                    self.wake(work, now, |w| w.state == State::Pending(Stall::ImcMiss));
-                }
-                _ => {
-                    let mut done = std::mem::take(&mut self.done);
-                    self.load_store.respond(&r, &mut done, &mut self.counters);
-                    for d in done.drain(..) {
-                        match d.kind {
-                            load_store::Kind::Store | load_store::Kind::Reduction => {
-                                self.acknowledge(work, d, now)
-                            }
-                            _ => self.complete(work, d.owner, d.at.0, now),
-                        }
-                    }
-                    self.done = done;
-                    if !self.moving.is_empty() {
-                        self.state_answered(now);
-                    }
-                    // All are looked at before any is acted on: one guess for the host and not one each.
-                    let is_closed = |sub: &SubCore| sub.is_closed(Class::Global);
-                    if self.subs.iter().fold(false, |any, sub| any | is_closed(sub)) {
-                        self.open_global(now);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Accesses to global memory can issue again where there is room for them.
-    fn open_global(&mut self, now: u64) {
-        for sub in self.subs.iter_mut().filter(|sub| sub.is_closed(Class::Global)) {
-            let room = self.load_store.room(sub.number, Path::Global);
-            if room != Cycle::NEVER {
-                sub.open(Class::Global, now, room.0);
-            }
-        }
-    }
-
-    /// Looks again at all warps that wait for this.
-    fn wake(&mut self, work: &mut Work<'_>, now: u64, which: impl Fn(&WarpSlot) -> bool) {
-        for w in 0..self.warps.len() {
-            if which(&self.warps[w]) {
-                self.plan(work, w, now);
-            }
-        }
-    }
-
-    /// A result will be there in a cycle that is known now.
-    fn complete(&mut self, work: &mut Work<'_>, owner: u64, at: u64, now: u64) {
-        let owner = Owner::unpack(owner);
-        let n = owner.warp as usize;
-        let Some(warp) = self.warps.get_mut(n) else {
-            return self.state_moved(owner, true, at, now);
-        };
-        if warp.generation != owner.generation {
-            return;
-        }
-        let places = owner.first..owner.first + u16::from(owner.places);
-        warp.complete(places, at, owner.producer);
-        match warp.state {
-            State::Pending(Stall::LongScoreboard | Stall::ShortScoreboard) => self.plan_again(work, n, now),
-            State::Draining if warp.loads == 0 => self.leave(work, n, at.max(now)),
-            State::Moving => {
-                let slot = usize::from(warp.cta);
-                self.check_drained(work, slot, now);
-            }
-            _ => {}
-        }
-    }
-
-    /// A store or reduction is visible to all.
-    fn acknowledge(&mut self, work: &mut Work<'_>, d: Done, now: u64) {
-        let owner = Owner::unpack(d.owner);
-        if owner == Owner::NOBODY {
-            return;
-        }
-        if owner.is_state() {
-            return self.state_moved(owner, false, d.at.0, now);
-        }
-        let n = owner.warp as usize;
-        let warp = &mut self.warps[n];
-        if warp.generation != owner.generation {
-            return;
-        }
-        warp.stores -= 1;
-        if warp.stores == 0 && warp.state == State::Pending(Stall::Membar) {
-            let until = d.at.0.max(now) + u64::from(self.spec.latency.membar);
-            self.charge_until(n, Stall::Membar, until);
-            self.plan(work, n, now);
-        } else if warp.state == State::Moving {
-            let slot = usize::from(warp.cta);
-            self.check_drained(work, slot, now);
-        }
     }
 
     /// At the exchange, when no other SM acts: warps that change what the whole machine shares.

@@ -1,5 +1,6 @@
 //! Streaming multiprocessor: warps, schedulers, pipes, and what they share.
 
+mod answers;
 mod choice;
 pub mod code;
 pub mod constants;

@@ -9,13 +9,13 @@ use super::fetch::Fetched;
 use super::issue::{Offsets, Way, returns};
 use super::layouts::Layouts;
 use super::load_store::LoadStore;
-use super::outgoing::is_code;
+use super::outgoing::{Outgoing, is_code};
 use super::plan::{Planned, Supply};
 use super::sub_core::SubCore;
 use super::warp::{Ready, State, WarpSlot};
 use super::watch::{Accessed, Watch};
 use super::work::{Context, CtaSlot};
-use crate::ports::Request;
+use crate::ports::{CtaEnd, Request};
 use crate::stall::Stall;
 use crate::units::Cycle;
 use simt::log::Log;
@@ -76,6 +76,16 @@ pub(super) struct Issuing<'a, 'l> {
 }
 
 impl Shared<'_> {
+    /// Something has to change hands before the SM can go on.
+    #[inline(always)]
+    pub fn concerns_others(&self, outgoing: &Outgoing, ends: &[CtaEnd]) -> bool {
+        !(self.out.is_empty()
+            && self.retry.is_empty()
+            && self.log.is_empty()
+            && outgoing.is_empty()
+            && ends.is_empty())
+    }
+
     /// Issues the next instruction of a warp, which was chosen; it may have executed, with those before it. By itself, so
     /// that the turns of instructions that have executed keep their registers of the host.
     #[inline(never)]

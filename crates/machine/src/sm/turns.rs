@@ -1,15 +1,17 @@
 //! Turns of sub-cores, one after the other, where no policy has to be asked: what one does by itself, and what goes to
 //! the units that they share. All that else concerns others ends it.
 
+use super::answers::{After, Answered, Answers, is_data};
 use super::code::Kind;
 use super::core::{Sm, Turn};
 use super::outgoing::is_code;
 use super::plan::{Planned, Supply};
 use super::quick::{Ended, Issuing, Shared, is_quick};
 use super::schedule::Chosen;
-use super::sub_core::Pick;
+use super::sub_core::{Pick, SubCore};
 use super::watch::{Watch, with_watch};
 use super::work::Work;
+use crate::ports::Response;
 use crate::stall::Stall;
 
 /// Bits of a key that name the sub-core; there are 16 at most.
@@ -27,6 +29,8 @@ enum Halt {
     Exit(usize, Chosen),
     /// Where a warp of the sub-core goes on has to be found out.
     Moved(usize, u16, u64),
+    /// An answer of this cycle changes more than a warp: what, and as of which cycle.
+    Answered(After, u64, u64),
 }
 
 /// When a sub-core has its next turn and which it is, in one word: the first in order has the next turn.
@@ -71,6 +75,14 @@ pub(super) fn first(keys: &[u64]) -> Turn {
     }
 }
 
+/// Notes when each sub-core has its next turn.
+#[inline(always)]
+pub(super) fn note(keys: &mut [u64], subs: &[SubCore]) {
+    for (n, (at, sub)) in keys.iter_mut().zip(subs).enumerate() {
+        *at = key(sub.next, n);
+    }
+}
+
 impl Sm {
     /// Sub-cores can have their turns here.
     #[inline(always)]
@@ -78,8 +90,14 @@ impl Sm {
         self.policies.is_none() && !self.drains && self.spec.dispatch_units == 1
     }
 
-    /// Turns of the sub-cores before a cycle up to which nothing comes from outside; from the exchange point on as long as
-    /// nothing concerns others.
+    /// Whether turns take an answer when its cycle has come.
+    #[inline(always)]
+    pub(super) fn takes(&self, r: &Response) -> bool {
+        is_data(r) && self.moving.is_empty()
+    }
+
+    /// Turns of the sub-cores before a cycle up to which nothing comes from outside but answers that accesses wait for; from
+    /// the exchange point on as long as nothing concerns others.
     pub(super) fn turns(&mut self, work: &mut Work<'_>, before: u64) {
         let seen = self.out.len();
         while self.failure.is_none() {
@@ -105,6 +123,10 @@ impl Sm {
                 Halt::Moved(s, n, now) => {
                     self.go_on(work, n.into(), now + 1, Stall::BranchResolving, now);
                     self.subs[s].plan_next(now);
+                }
+                Halt::Answered(after, at, now) => {
+                    self.follow(work, after, at, now);
+                    self.take_done(work, now);
                 }
             }
             self.note_turns();
@@ -136,7 +158,9 @@ impl Sm {
     #[inline(always)]
     fn turns_here<W: Watch>(&mut self, work: &mut Work<'_>, before: u64, watch: &mut W) -> Halt {
         // In keys there is nothing behind the last cycle.
-        let (before, lookahead) = (before.min(NEVER), self.lookahead.min(NEVER));
+        let (end, lookahead) = (before.min(NEVER), self.lookahead.min(NEVER));
+        // The next answer, or the end.
+        let mut before = self.inbox.front().map_or(end, |r| end.min(r.at.0));
         let horizon = self.horizon;
         let (contexts, ctas) = (work.contexts.as_slice(), work.ctas.as_mut_slice());
         let warps = self.warps.as_mut_slice();
@@ -163,7 +187,23 @@ impl Sm {
             let (one, two) = first_two(&self.keys);
             let (s, from) = ((one & ((1 << SUB_CORE) - 1)) as usize, one >> SUB_CORE);
             if from >= before {
-                break Halt::Over;
+                if before >= end || before >= horizon && shared.concerns_others(&self.outgoing, &self.ends) {
+                    break Halt::Over;
+                }
+                let mut answers = Answers { inbox: &mut self.inbox, done: &mut self.done };
+                let answered =
+                    answers.take(contexts, warps, &mut self.subs, &mut shared, &mut supply, before);
+                note(&mut self.keys, &self.subs);
+                match answered {
+                    Answered::All => {}
+                    Answered::Asked => break Halt::Over,
+                    Answered::Rest(after, at) => break Halt::Answered(after, at, before),
+                }
+                before = match self.inbox.front() {
+                    Some(r) if !is_data(r) => break Halt::Over,
+                    front => front.map_or(end, |r| end.min(r.at.0)),
+                };
+                continue;
             }
             // The last cycle in which the sub-core comes before all others.
             let until = (two - 1 - s as u64) >> SUB_CORE;
@@ -171,12 +211,7 @@ impl Sm {
             let mut alone = ((two >> SUB_CORE) + lookahead).min(before);
             if from < horizon {
                 alone = alone.min(horizon);
-            } else if !(shared.out.is_empty()
-                && shared.retry.is_empty()
-                && shared.log.is_empty()
-                && self.outgoing.is_empty()
-                && self.ends.is_empty())
-            {
+            } else if shared.concerns_others(&self.outgoing, &self.ends) {
                 break Halt::Over;
             }
             let (sub, number) = (&mut self.subs[s], s as u32);
