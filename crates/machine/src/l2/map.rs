@@ -25,9 +25,14 @@ pub struct Map {
     spread: u32,
     groups: u64,
     halves: u32,
-    /// Lines with one home half, as a shift.
+    /// Lines with one home half, as a shift; those of them on one slice.
     home_shift: u32,
+    own_shift: u32,
     set_shift: u32,
+    /// The bits of a line's number in its page, of a slice's in its group, of a set's.
+    inside: u64,
+    slices: u64,
+    sets: u64,
     /// DRAM channels of a pair that serve one half.
     channels_per_half: u32,
     /// What divides by pages of a block, and by those channels.
@@ -110,12 +115,17 @@ impl Map {
         let spread = pairs.trailing_zeros().min(most);
         let groups = u64::from(pairs >> spread);
         let channels_per_half = (dram.channels / (pairs * halves)).max(1);
+        let set_shift = l2.sets.max(1).ilog2();
         Map {
             spread,
             groups,
             halves,
             home_shift,
-            set_shift: l2.sets.max(1).ilog2(),
+            own_shift: home_shift - spread,
+            set_shift,
+            inside: (1 << home_shift) - 1,
+            slices: (1 << spread) - 1,
+            sets: (1 << set_shift) - 1,
             channels_per_half,
             by_pages: Divider::new(groups * u64::from(halves)),
             by_channels: Divider::new(channels_per_half.into()),
@@ -138,9 +148,9 @@ impl Map {
 
     #[inline(always)]
     fn split(&self, line: u64) -> Split {
-        let page = line >> self.home_shift;
-        let (block, page) = self.by_pages.divide(page);
-        let inside = line & ((1 << self.home_shift) - 1);
+        let number = line >> self.home_shift;
+        let (block, page) = self.by_pages.divide(number);
+        let inside = line & self.inside;
         let low = inside & ((1 << LOW_BITS) - 1);
         let (mut slice, mut index) = (0, low);
         if self.spread != 0 {
@@ -150,7 +160,7 @@ impl Map {
         }
         index |= inside >> LOW_BITS << (LOW_BITS - self.spread);
         // Pages are turned too: a stride that stays on one slice of a page meets another one of the next.
-        slice ^= mix(line >> self.home_shift) >> 24 & ((1 << self.spread) - 1);
+        slice ^= mix(number) >> 24 & self.slices;
         Split { block, page, slice, index }
     }
 
@@ -170,15 +180,14 @@ impl Map {
     }
 
     /// Where line number `line` lives.
-    #[inline]
+    #[inline(always)]
     pub fn place(&self, line: u64) -> Place {
         let s = self.split(line);
         // Of two neighbouring pages one has its home here and one there.
         let home = if self.halves == 1 { 0 } else { (s.page ^ (mix(s.block) >> 20)) as u32 & 1 };
         // The line's number among those of its slice.
-        let own = (s.block << (self.home_shift - self.spread)) | s.index;
-        let sets = (1u64 << self.set_shift) - 1;
-        let set = own.wrapping_add(mix(own >> self.set_shift) >> 33) & sets;
+        let own = (s.block << self.own_shift) | s.index;
+        let set = own.wrapping_add(mix(own >> self.set_shift) >> 33) & self.sets;
         let (position, channel) = self.by_channels.divide(own);
         Place {
             pair: self.pair_of(&s),

@@ -14,12 +14,14 @@ pub struct Piece {
     pub full: u32,
     /// What the cache's table knows the line by, once that was asked.
     pub mark: u32,
+    /// The cycle in which its tag is looked up, from the first one of the access.
+    round: u32,
 }
 
 impl Piece {
     #[inline(always)]
     fn new(line: u64, words: u32, full: u32) -> Piece {
-        Piece { line, words, full, mark: 0 }
+        Piece { line, words, full, mark: 0, round: 0 }
     }
 
     /// Another lane's part.
@@ -99,11 +101,10 @@ pub fn only_line(access: &Access, mask: u32) -> Option<Piece> {
 #[derive(Default)]
 pub struct Pieces {
     list: Vec<Piece>,
-    /// For [`Pieces::passes`]: the cycle in which each line is looked up, if there are several, and how many lines of a
-    /// group need each data bank, one bit of the count a word. A warp has 128 lines at most.
-    round_of: Vec<u8>,
+    /// For [`Pieces::passes`]: cycles in which lines are looked up and, of the lines of each, how many need each data bank,
+    /// one bit of the count a word. No more are looked up in a cycle than there are banks of tags, which is four at most.
     rounds: u32,
-    groups: Vec<[u32; 8]>,
+    groups: Vec<[u32; 3]>,
 }
 
 /// What the lines of an access need of the data banks.
@@ -118,11 +119,6 @@ impl Pieces {
     #[inline(always)]
     pub fn clear(&mut self) {
         self.list.clear();
-    }
-
-    #[inline(always)]
-    pub fn list_mut(&mut self) -> &mut [Piece] {
-        &mut self.list
     }
 
     #[inline(always)]
@@ -266,41 +262,42 @@ impl Pieces {
         }
     }
 
-    /// Cycles of the tag stage. Tags are in `tag_banks` banks, each of which looks up one line in a cycle.
-    #[inline]
-    pub fn look_up(&mut self, tag_banks: u32) -> u32 {
-        if self.list.len() == 1 {
-            return 1;
-        }
-        self.round_of.clear();
-        let mut used = [0; 4];
+    /// Cycles of the tag stage. Tags are in `tag_banks` banks, each of which looks up one line in a cycle. `mark`: what the
+    /// cache knows a line by.
+    #[inline(always)]
+    pub fn look_up(&mut self, tag_banks: u32, mark: impl Fn(u64) -> u32) -> u32 {
+        let mut used = [0; TAG_BANKS];
         let mut most = 1;
-        for p in &self.list {
-            let bank = tag_bank(p.line, tag_banks);
-            self.round_of.push(used[bank]);
-            used[bank] += 1;
-            most = most.max(used[bank]);
+        for p in &mut self.list {
+            p.mark = mark(p.line);
+            let bank = &mut used[tag_bank(p.line, tag_banks)];
+            p.round = *bank;
+            *bank += 1;
+            most = most.max(*bank);
         }
-        self.rounds = most.into();
+        self.rounds = most;
         self.rounds
     }
 
+    /// Passes of all lines together. A count of them has so many bits.
     #[inline(always)]
-    fn passes_by<const BITS: usize>(&mut self, all_found: bool) -> Passes {
-        if all_found || self.rounds == 1 {
-            let mut counts = [0; BITS];
-            self.list.iter().for_each(|p| count_banks(&mut counts, p.words));
-            return Passes { groups: 1, passes: most_of(&counts) };
-        }
+    fn passes_by<const BITS: usize>(&self) -> Passes {
+        let mut counts = [0; BITS];
+        self.list.iter().for_each(|p| count_banks(&mut counts, p.words));
+        Passes { groups: 1, passes: most_of(&counts) }
+    }
+
+    /// Passes of the lines of each cycle.
+    #[inline(always)]
+    fn passes_by_round(&mut self) -> Passes {
         self.groups.clear();
-        self.groups.resize(self.rounds as usize, [0; 8]);
-        for (p, &round) in self.list.iter().zip(&self.round_of) {
-            if let Some(counts) = self.groups.get_mut(usize::from(round)).and_then(|g| g.first_chunk_mut()) {
-                count_banks::<BITS>(counts, p.words);
+        self.groups.resize(self.rounds as usize, [0; 3]);
+        for p in &self.list {
+            if let Some(counts) = self.groups.get_mut(p.round as usize) {
+                count_banks(counts, p.words);
             }
         }
-        let all = self.groups.iter().filter_map(|group| group.first_chunk::<BITS>());
-        Passes { groups: self.rounds, passes: all.map(most_of).sum() }
+        Passes { groups: self.rounds, passes: self.groups.iter().map(most_of).sum() }
     }
 }
 
@@ -316,11 +313,14 @@ impl Lines for Pieces {
         if self.list.len() == 1 {
             return Passes { groups: 1, passes: 1 };
         }
-        // As many bits as a count of all lines can have.
+        if !all_found && self.rounds > 1 {
+            return self.passes_by_round();
+        }
+        // As many bits as a count of all lines can have: a warp has 128 at most.
         match self.list.len() {
-            0..8 => self.passes_by::<3>(all_found),
-            8..64 => self.passes_by::<6>(all_found),
-            _ => self.passes_by::<8>(all_found),
+            0..8 => self.passes_by::<3>(),
+            8..64 => self.passes_by::<6>(),
+            _ => self.passes_by::<8>(),
         }
     }
 }
@@ -355,6 +355,9 @@ fn most_of<const BITS: usize>(planes: &[u32; BITS]) -> u32 {
     most
 }
 
+/// Banks of tags that there can be.
+const TAG_BANKS: usize = 4;
+
 /// The bank that has a line's tag: the parity of some of the line number's bits, for each bit of the bank's number.
 ///
 /// On an H200, loads of two neighbouring lines take a second cycle for 585 of 8192 pairs: those where 4, 7, 10 or 13
@@ -370,7 +373,7 @@ fn tag_bank(line: u64, banks: u32) -> usize {
     y ^= y >> 9;
     y ^= y >> 3 ^ y >> 6;
     let bank = (n ^ n >> 2 ^ y ^ y >> 1) as u32;
-    (bank & (banks - 1)) as usize & 3
+    (bank & (banks - 1)) as usize % TAG_BANKS
 }
 
 /// A lane's part of its line. Accesses are aligned to their size, so no lane touches two lines.

@@ -43,8 +43,7 @@ impl LoadStore {
         if a.local != 0 {
             pieces.local(a, a.local, op.local_base);
         }
-        pieces.list_mut().iter_mut().for_each(|p| p.mark = self.cache.expect(p.line));
-        let tags = pieces.look_up(self.spec.l1.tags_per_cycle);
+        let tags = pieces.look_up(self.spec.l1.tags_per_cycle, |line| self.cache.expect(line));
         pieces.list().iter().for_each(|p| self.cache.expect_slot(p.mark));
         let begin = self.tags.serve(at, u64::from(tags));
         counters.l1_requests += 1;
@@ -345,7 +344,7 @@ impl LoadStore {
     }
 
     /// An answer from memory.
-    #[inline]
+    #[inline(always)]
     pub(super) fn answer(&mut self, r: &Response, done: &mut Vec<Done>, counters: &mut Counters) {
         let (returns, spec, reads) = (&mut self.returns, &self.spec, &self.reads);
         let taken = self.banks.free();

@@ -247,8 +247,9 @@ impl Tags {
     /// The same, with the table's entry at hand.
     #[inline(always)]
     pub fn expect_slot(&self, mark: u32) {
-        let entry = self.table[self.home(mark) & (self.table.len() - 1)];
-        self.expect_at(entry & 0xffff);
+        if let Some(entry) = self.table.get(self.home(mark)) {
+            self.expect_at(entry & 0xffff);
+        }
     }
 
     /// A slot will be used soon.

@@ -449,7 +449,7 @@ impl LoadStore {
     }
 
     /// Takes an answer from memory; what is complete with it goes to `done`.
-    #[inline]
+    #[inline(always)]
     pub fn respond(&mut self, r: &Response, done: &mut Vec<Done>, counters: &mut Counters) {
         self.answer(r, done, counters);
     }

@@ -448,7 +448,7 @@ fn tag_banks_cost_what_the_hardware_takes() {
     let tags = |a: &Access| {
         let mut p = Pieces::default();
         p.global(a, FULL);
-        (p.look_up(4), p.passes(false), p.passes(true))
+        (p.look_up(4, |_| 0), p.passes(false), p.passes(true))
     };
     for (stride, cycles) in [(32, 8), (33, 8), (40, 10), (64, 8), (1024, 8)] {
         assert_eq!(tags(&scattered(Space::Global, 4, |l| l * stride * 4)).0, cycles, "stride {stride}");
