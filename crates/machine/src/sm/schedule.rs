@@ -392,6 +392,10 @@ impl<W: Watch> Supply<'_, W> {
     ) {
         let pc = warp.pc;
         (warp.issued, warp.since, warp.pc) = (now, now + 1, to);
+        // As most are; none of them leads elsewhere.
+        if timing.is_static {
+            return;
+        }
         if timing.may_leave() {
             let lasts = if to == pc + 1 { latency.branch_not_taken } else { latency.branch };
             let at = now + u64::from(lasts.max(1));
@@ -400,7 +404,7 @@ impl<W: Watch> Supply<'_, W> {
             if at > now + 1 {
                 self.watch.wait(n, warp, number, (), Stall::BranchResolving, now + 1, at);
             }
-        } else if !timing.is_static {
+        } else {
             let writes = code.writes(timing);
             warp.write_after(writes, timing, start);
         }

@@ -353,20 +353,21 @@ impl TraceCell {
         let s = &self.slots[usize::from(slot) % SLOTS];
         let (at, next) = (s.next, s.next.saturating_add(self.period));
         if !self.wants_events && now < next && next < self.window.1 {
-            // Mostly there is one.
-            let reason = if at < warp.since {
-                Stall::Wait
-            } else if at < now {
-                let [throttle, held, _] = sub.why(warp, timing.class, now);
-                match at - warp.since {
-                    n if n < throttle => timing.class.throttle(),
-                    n if n < throttle + held => Stall::DispatchStall,
-                    _ => Stall::NotSelected,
-                }
-            } else {
-                Stall::Selected
-            };
-            return self.take_one(slot, pc, reason, next);
+            // Mostly there is one. Which reason it falls on is anybody's guess, so the host is not asked for one.
+            let [throttle, held, _] = sub.why(warp, timing.class, now);
+            let (free, chosen) = (warp.since + throttle, warp.since + throttle + held);
+            let reasons = [
+                Stall::Wait,
+                timing.class.throttle(),
+                Stall::DispatchStall,
+                Stall::NotSelected,
+                Stall::Selected,
+            ];
+            let n = [warp.since, free, chosen, now]
+                .into_iter()
+                .map(|from| usize::from(at >= from))
+                .sum::<usize>();
+            return self.take_one(slot, pc, reasons[n], next);
         }
         if self.is_due(slot, warp.since) {
             self.sample_untold(slot, pc, warp.since);
