@@ -240,3 +240,48 @@ impl Sm {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::code::Producer;
+    use super::*;
+
+    /// What has to be done when an access of a warp in this state is done, with so many loads and stores under way.
+    fn after(kind: Kind, state: State, (loads, stores): (u32, u32), generation: u16) -> After {
+        let mut warps = [WarpSlot::new(), WarpSlot::new()];
+        let warp = &mut warps[1];
+        (warp.state, warp.loads, warp.stores, warp.generation) = (state, loads, stores, 7);
+        let owner = Owner { warp: 1, generation, first: 0, places: 0, producer: Producer::Long };
+        let after = After::of(&Done { owner: owner.pack(), at: Cycle(9), kind }, &mut warps);
+        let is_its = generation == 7;
+        let is_load = matches!(kind, Kind::Load | Kind::Atomic);
+        let left = (loads - u32::from(is_its && is_load), stores - u32::from(is_its && !is_load));
+        assert_eq!((warps[1].loads, warps[1].stores), left);
+        after
+    }
+
+    #[test]
+    fn what_an_answer_changes_depends_on_what_its_warp_waits_for() {
+        let pending = State::Pending;
+        assert_eq!(after(Kind::Load, pending(Stall::LongScoreboard), (2, 0), 7), After::Plan(1));
+        assert_eq!(after(Kind::Atomic, pending(Stall::ShortScoreboard), (1, 1), 7), After::Plan(1));
+        assert_eq!(after(Kind::Load, State::Timed, (1, 0), 7), After::Nothing);
+        assert_eq!(after(Kind::Load, State::Draining, (2, 0), 7), After::Nothing);
+        assert_eq!(after(Kind::Load, State::Draining, (1, 0), 7), After::Leave(1));
+        assert_eq!(after(Kind::Load, State::Moving, (1, 0), 7), After::Drained(1));
+        assert_eq!(after(Kind::Store, pending(Stall::Membar), (0, 2), 7), After::Nothing);
+        assert_eq!(after(Kind::Reduction, pending(Stall::Membar), (0, 1), 7), After::Visible(1));
+        assert_eq!(after(Kind::Store, State::Moving, (0, 1), 7), After::Drained(1));
+        // An answer to the warp that had the slot before is nobody's.
+        assert_eq!(after(Kind::Load, pending(Stall::LongScoreboard), (1, 0), 6), After::Nothing);
+    }
+
+    #[test]
+    fn answers_to_nobody_and_to_what_moves_are_told_apart() {
+        let done = |owner: Owner, kind| Done { owner: owner.pack(), at: Cycle(9), kind };
+        assert_eq!(After::of(&done(Owner::NOBODY, Kind::Store), &mut []), After::Nothing);
+        let piece = Owner::state(3, 4);
+        assert_eq!(After::of(&done(piece, Kind::Store), &mut []), After::State(piece, false));
+        assert_eq!(After::of(&done(piece, Kind::Load), &mut []), After::State(piece, true));
+    }
+}
