@@ -1,4 +1,5 @@
-//! Code that is optimized while it runs, where no CTA runs it twice: what the first CTAs saw is for those that come.
+//! Code that is optimized while it runs, where no CTA runs it twice: what the first CTAs saw is for those that come. And warps
+//! that optimize while others of their CTA still run.
 
 use driver::machine::optimizing::{Happened, Level, Optimized, Options, Who};
 use driver::{CompileOptions, Config, Device, Dim, LaunchOptions, Module, Source, Timing};
@@ -51,12 +52,64 @@ rare:
 }
 ";
 
+/// Warps meet at a barrier again and again, and the first has little to do in between.
+const UNEVEN: &str = r"
+.version 8.0
+.target sm_90
+.address_size 64
+
+.visible .entry uneven(.param .u64 out, .param .u32 rounds, .param .u32 divisor)
+{
+    .reg .pred %p<4>;
+    .reg .b32 %r<12>;
+    .reg .b64 %d<4>;
+
+    ld.param.u64 %d1, [out];
+    ld.param.u32 %r1, [rounds];
+    ld.param.u32 %r2, [divisor];
+    mov.u32 %r3, %tid.x;
+    mov.u32 %r4, %ctaid.x;
+    mad.lo.u32 %r5, %r4, 64, %r3;
+    mov.u32 %r6, %r5;
+    setp.lt.u32 %p1, %r3, 32;
+    shr.u32 %r1, %r1, 3;
+    selp.u32 %r7, 1, %r1, %p1;
+    mov.u32 %r8, 96;
+again:
+    mov.u32 %r9, %r7;
+inner:
+    mad.lo.u32 %r6, %r6, 5, 7;
+    rem.u32 %r6, %r6, %r2;
+    sub.u32 %r9, %r9, 1;
+    setp.ne.u32 %p2, %r9, 0;
+    @%p2 bra inner;
+    bar.sync 0;
+    sub.u32 %r8, %r8, 1;
+    setp.ne.u32 %p3, %r8, 0;
+    @%p3 bra again;
+    mul.wide.u32 %d2, %r5, 4;
+    add.u64 %d3, %d1, %d2;
+    st.global.u32 [%d3], %r6;
+    ret;
+}
+";
+
 const CTAS: u32 = 120;
 const THREADS: u32 = 64;
 
 /// What is in memory then, cycles, and what was optimized, for each launch of the kernel.
 fn run(config: &Config, launches: &[Option<Options>]) -> Vec<(Vec<u8>, u64, Option<Optimized>)> {
-    let source = Source::new("waves.ptx", PROGRAM.as_bytes());
+    let launches: Vec<_> = launches.iter().map(|&options| (options, None)).collect();
+    run_program(config, ("waves", PROGRAM), &launches)
+}
+
+/// The same of a program's kernel, and how often somebody looks at its progress.
+fn run_program(
+    config: &Config,
+    (name, program): (&str, &str),
+    launches: &[(Option<Options>, Option<u64>)],
+) -> Vec<(Vec<u8>, u64, Option<Optimized>)> {
+    let source = Source::new("program.ptx", program.as_bytes());
     let image = driver::compile(&source, &CompileOptions::default()).expect("it compiles");
     let device = Device::with_memory(1 << 20).expect("a device");
     let mut memory = vec![0; (CTAS * THREADS * 4) as usize];
@@ -65,12 +118,12 @@ fn run(config: &Config, launches: &[Option<Options>]) -> Vec<(Vec<u8>, u64, Opti
     let dim = Dim { grid: [CTAS, 1, 1], block: [THREADS, 1, 1], shared_bytes: 0 };
     let args: [&[u8]; 3] = [&out.to_le_bytes(), &40u32.to_le_bytes(), &1009u32.to_le_bytes()];
     let mut all = Vec::new();
-    for &optimize in launches {
+    for &(optimize, progress) in launches {
         memory.fill(0);
         device.write(out, &memory).expect("written");
-        let timing = Timing { optimize, cold: true, ..Timing::new(config) };
+        let timing = Timing { optimize, progress, cold: true, ..Timing::new(config) };
         let options = LaunchOptions { threads: 1, timing: Some(timing), ..LaunchOptions::default() };
-        let stats = module.launch(&device, "waves", dim, &args, &options).expect("it runs");
+        let stats = module.launch(&device, name, dim, &args, &options).expect("it runs");
         device.read(out, &mut memory).expect("read");
         let cycles = stats.report.map_or(0, |r| r.cycles);
         all.push((memory.clone(), cycles, stats.optimized.map(|o| *o)));
@@ -119,4 +172,19 @@ fn a_launch_that_is_not_optimized_does_not_change_when_others_are() {
         assert!(all[n].2.is_none());
     }
     assert!(all.iter().all(|l| l.0 == all[0].0));
+}
+
+#[test]
+fn the_first_warp_at_a_barrier_works_at_once() {
+    let mut config = Config::preset("h200").expect("the preset");
+    config.tpcs = vec![1];
+    let early = Some(Options::new(Level::Sm, Who::EarlyWarp));
+    let launches = [(None, None), (early, None), (early, Some(1))];
+    let [plain, often, always] =
+        [0, 1, 2].map(|n| run_program(&config, ("uneven", UNEVEN), &launches[n..=n]).remove(0));
+    assert!(plain.0 == often.0 && plain.0 == always.0);
+    // Who looks at all warps in every cycle stops sub-cores there, and changes nothing else.
+    let slots = |run: &(Vec<u8>, u64, Option<Optimized>)| run.2.as_ref().map_or(0, |o| o.slots);
+    assert!(slots(&often) > 0);
+    assert_eq!((often.1, slots(&often)), (always.1, slots(&always)));
 }

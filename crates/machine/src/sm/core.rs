@@ -496,7 +496,7 @@ impl Sm {
 
     /// The same without answers.
     #[inline(always)]
-    fn next_order(&self) -> u64 {
+    pub(super) fn next_order(&self) -> u64 {
         let start = self.starts.front().map_or(u64::MAX, |s| s.at.0);
         self.drain_at().min(start).min(self.state_at).min(self.next_slot())
     }

@@ -132,7 +132,9 @@ impl Sm {
             self.note_turns();
             // Code and constants can be there soon; past the exchange point, what comes next is found anew.
             let is_past = self.first().from >= self.horizon;
-            if self.is_held || is_past || self.out[seen..].iter().any(is_code) {
+            // A warp that optimizes may have begun to.
+            let is_news = self.is_held || self.next_order() < before;
+            if is_news || is_past || self.out[seen..].iter().any(is_code) {
                 return;
             }
         }
