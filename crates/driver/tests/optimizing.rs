@@ -4,15 +4,15 @@
 use driver::machine::optimizing::{Happened, Level, Optimized, Options, Who};
 use driver::{CompileOptions, Config, Device, Dim, LaunchOptions, Module, Source, Timing};
 
-/// Two blocks, each run once by a CTA; a branch that is never taken, and a divisor that is the same for all.
-const PROGRAM: &str = r"
+/// How the kernels begin: `rounds` in %r1, `divisor` in %r2, the number of the thread in its CTA in %r3, among all in %r5 and %r6.
+const HEAD: &str = r"
 .version 8.0
 .target sm_90
 .address_size 64
 
-.visible .entry waves(.param .u64 out, .param .u32 rounds, .param .u32 divisor)
+.visible .entry kernel(.param .u64 out, .param .u32 rounds, .param .u32 divisor)
 {
-    .reg .pred %p<3>;
+    .reg .pred %p<4>;
     .reg .b32 %r<12>;
     .reg .b64 %d<4>;
     .shared .align 4 .b8 words[256];
@@ -24,6 +24,10 @@ const PROGRAM: &str = r"
     mov.u32 %r4, %ctaid.x;
     mad.lo.u32 %r5, %r4, 64, %r3;
     mov.u32 %r6, %r5;
+";
+
+/// Two blocks, each run once by a CTA; a branch that is never taken, and a divisor that is the same for all.
+const WAVES: &str = r"
 first:
     setp.eq.u32 %p1, %r6, 0xfffffff0;
     @%p1 bra rare;
@@ -49,28 +53,10 @@ rare:
     xor.b32 %r6, %r6, 0x55;
     mul.lo.u32 %r6, %r6, %r6;
     bra back;
-}
 ";
 
 /// Warps meet at a barrier again and again, and the first has little to do in between.
 const UNEVEN: &str = r"
-.version 8.0
-.target sm_90
-.address_size 64
-
-.visible .entry uneven(.param .u64 out, .param .u32 rounds, .param .u32 divisor)
-{
-    .reg .pred %p<4>;
-    .reg .b32 %r<12>;
-    .reg .b64 %d<4>;
-
-    ld.param.u64 %d1, [out];
-    ld.param.u32 %r1, [rounds];
-    ld.param.u32 %r2, [divisor];
-    mov.u32 %r3, %tid.x;
-    mov.u32 %r4, %ctaid.x;
-    mad.lo.u32 %r5, %r4, 64, %r3;
-    mov.u32 %r6, %r5;
     setp.lt.u32 %p1, %r3, 32;
     shr.u32 %r1, %r1, 3;
     selp.u32 %r7, 1, %r1, %p1;
@@ -91,7 +77,6 @@ inner:
     add.u64 %d3, %d1, %d2;
     st.global.u32 [%d3], %r6;
     ret;
-}
 ";
 
 const CTAS: u32 = 120;
@@ -100,15 +85,16 @@ const THREADS: u32 = 64;
 /// What is in memory then, cycles, and what was optimized, for each launch of the kernel.
 fn run(config: &Config, launches: &[Option<Options>]) -> Vec<(Vec<u8>, u64, Option<Optimized>)> {
     let launches: Vec<_> = launches.iter().map(|&options| (options, None)).collect();
-    run_program(config, ("waves", PROGRAM), &launches)
+    run_program(config, WAVES, &launches)
 }
 
-/// The same of a program's kernel, and how often somebody looks at its progress.
+/// The same of a kernel that goes on so, and how often somebody looks at its progress.
 fn run_program(
     config: &Config,
-    (name, program): (&str, &str),
+    body: &str,
     launches: &[(Option<Options>, Option<u64>)],
 ) -> Vec<(Vec<u8>, u64, Option<Optimized>)> {
+    let program = [HEAD, body, "}"].concat();
     let source = Source::new("program.ptx", program.as_bytes());
     let image = driver::compile(&source, &CompileOptions::default()).expect("it compiles");
     let device = Device::with_memory(1 << 20).expect("a device");
@@ -123,7 +109,7 @@ fn run_program(
         device.write(out, &memory).expect("written");
         let timing = Timing { optimize, progress, cold: true, ..Timing::new(config) };
         let options = LaunchOptions { threads: 1, timing: Some(timing), ..LaunchOptions::default() };
-        let stats = module.launch(&device, name, dim, &args, &options).expect("it runs");
+        let stats = module.launch(&device, "kernel", dim, &args, &options).expect("it runs");
         device.read(out, &mut memory).expect("read");
         let cycles = stats.report.map_or(0, |r| r.cycles);
         all.push((memory.clone(), cycles, stats.optimized.map(|o| *o)));
@@ -180,8 +166,7 @@ fn the_first_warp_at_a_barrier_works_at_once() {
     config.tpcs = vec![1];
     let early = Some(Options::new(Level::Sm, Who::EarlyWarp));
     let launches = [(None, None), (early, None), (early, Some(1))];
-    let [plain, often, always] =
-        [0, 1, 2].map(|n| run_program(&config, ("uneven", UNEVEN), &launches[n..=n]).remove(0));
+    let [plain, often, always] = [0, 1, 2].map(|n| run_program(&config, UNEVEN, &launches[n..=n]).remove(0));
     assert!(plain.0 == often.0 && plain.0 == always.0);
     // Who looks at all warps in every cycle stops sub-cores there, and changes nothing else.
     let slots = |run: &(Vec<u8>, u64, Option<Optimized>)| run.2.as_ref().map_or(0, |o| o.slots);

@@ -19,6 +19,14 @@ pub enum RequestKind {
     Constant,
 }
 
+impl RequestKind {
+    /// For code or constants, which go another way than data.
+    #[inline(always)]
+    pub fn is_code(self) -> bool {
+        matches!(self, RequestKind::Instruction | RequestKind::Constant)
+    }
+}
+
 /// A request for sectors of one line. An SM's requests are in the order of their cycles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Request {

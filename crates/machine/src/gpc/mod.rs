@@ -241,7 +241,7 @@ impl Gpc {
         let size = self.channels.request_size(request.kind, request.sectors);
         let at = self.ports[tpc as usize].send(request.at, size);
         let line = request.line / LINE;
-        if matches!(request.kind, RequestKind::Instruction | RequestKind::Constant) {
+        if request.kind.is_code() {
             return self.request_code(sm, request, at, shared, map);
         }
         let place = map.place(line);
@@ -448,7 +448,7 @@ impl Gpc {
             let size = self.channels.answer_size(kind, sectors);
             let at = self.ports[tpc as usize].receive(at, place as usize, size);
             // Who asked for code or constants has waited; others hear of it after the exchange at the earliest.
-            let waited = matches!(kind, RequestKind::Instruction | RequestKind::Constant);
+            let waited = kind.is_code();
             let at = if waited { at } else { at.later(until) };
             last = last.later(at);
             if self.before[sm] == NONE {

@@ -87,7 +87,7 @@ impl After {
 /// Whether an answer is what an access to memory waits for.
 #[inline(always)]
 pub(super) fn is_data(r: &Response) -> bool {
-    !matches!(r.kind, RequestKind::Instruction | RequestKind::Constant)
+    !r.kind.is_code()
 }
 
 /// Answers that are due, inside the turns of sub-cores, which have all come to their cycle.

@@ -10,7 +10,7 @@ use super::fetch::Fetch;
 use super::incoming::Incoming;
 use super::layouts::Layouts;
 use super::load_store::{self, Done, LoadStore, Operation, Path};
-use super::outgoing::{Outgoing, is_code};
+use super::outgoing::{self, Outgoing, is_code};
 use super::policy::{Choice, Policies, Program};
 use super::preemption::{Moved, Moving, Order, PointerTable};
 use super::replacing::Replacing;
@@ -609,11 +609,7 @@ impl Sm {
     /// Something has to change hands before this SM can go on.
     #[inline(always)]
     pub(super) fn concerns_others(&self) -> bool {
-        !(self.out.is_empty()
-            && self.outgoing.is_empty()
-            && self.ends.is_empty()
-            && self.retry.is_empty()
-            && self.log.is_empty())
+        outgoing::concerns_others(&self.out, &self.outgoing, &self.ends, &self.retry, &self.log)
     }
 
     /// At the exchange, when no other SM acts: warps that change what the whole machine shares.

@@ -1,10 +1,10 @@
 //! What a turn of an SM will need, asked of the host's caches before it begins: the SMs had their turns in between.
 
+use super::answers::is_data;
 use super::core::Sm;
 use super::sub_core::Bit;
 use super::warp::{Owner, WarpSlot};
 use super::work::{CtaSlot, Work};
-use crate::ports::RequestKind;
 use crate::units::Cycle;
 use simt::prefetch::{prefetch, prefetch_all};
 
@@ -23,8 +23,7 @@ impl Sm {
     pub(super) fn look_ahead(&mut self, work: &Work<'_>, until: Cycle) {
         let expected = &mut self.expected;
         expected.clear();
-        let code = |kind| matches!(kind, RequestKind::Instruction | RequestKind::Constant);
-        let answers = self.inbox.iter().take_while(|r| r.at < until).filter(|r| !code(r.kind));
+        let answers = self.inbox.iter().take_while(|r| r.at < until).filter(|r| is_data(r));
         self.load_store.expect(answers, |owner| {
             let owner = Owner::unpack(owner);
             if expected.last().is_none_or(|last| last.warp != owner.warp) {

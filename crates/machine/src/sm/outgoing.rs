@@ -1,8 +1,9 @@
 //! Requests that have a cycle to leave the SM at which is not yet exchanged: those of scattered accesses queue up.
 
-use crate::ports::{Request, RequestKind};
+use crate::ports::{CtaEnd, Request};
 use crate::units::Cycle;
 use serde::{Deserialize, Serialize};
+use simt::log::Log;
 use std::collections::VecDeque;
 
 /// Requests that leave later, in the order of their cycles and, in one cycle, of coming.
@@ -16,7 +17,19 @@ pub struct Outgoing {
 /// Whether a request is for code or constants.
 #[inline(always)]
 pub fn is_code(r: &Request) -> bool {
-    matches!(r.kind, RequestKind::Instruction | RequestKind::Constant)
+    r.kind.is_code()
+}
+
+/// Something has to change hands before an SM can go on: requests, ends of CTAs, warps that ask again, what was stored.
+#[inline(always)]
+pub fn concerns_others(
+    out: &[Request],
+    outgoing: &Outgoing,
+    ends: &[CtaEnd],
+    retry: &[u16],
+    log: &Log,
+) -> bool {
+    !(out.is_empty() && outgoing.is_empty() && ends.is_empty() && retry.is_empty() && log.is_empty())
 }
 
 impl Outgoing {
@@ -75,6 +88,7 @@ impl Outgoing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ports::RequestKind;
     use crate::units::{SmId, Token};
 
     #[test]

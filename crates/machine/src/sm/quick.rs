@@ -9,7 +9,7 @@ use super::fetch::Fetched;
 use super::issue::{Offsets, Way, returns};
 use super::layouts::Layouts;
 use super::load_store::LoadStore;
-use super::outgoing::{Outgoing, is_code};
+use super::outgoing::{Outgoing, concerns_others, is_code};
 use super::plan::{Planned, Supply};
 use super::sub_core::SubCore;
 use super::warp::{Ready, State, WarpSlot};
@@ -79,11 +79,7 @@ impl Shared<'_> {
     /// Something has to change hands before the SM can go on.
     #[inline(always)]
     pub fn concerns_others(&self, outgoing: &Outgoing, ends: &[CtaEnd]) -> bool {
-        !(self.out.is_empty()
-            && self.retry.is_empty()
-            && self.log.is_empty()
-            && outgoing.is_empty()
-            && ends.is_empty())
+        concerns_others(self.out, outgoing, ends, self.retry, self.log)
     }
 
     /// Issues the next instruction of a warp, which was chosen; it may have executed, with those before it. By itself, so
