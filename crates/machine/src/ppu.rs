@@ -563,7 +563,12 @@ impl<'l, 'p> Run<'l, 'p> {
         // With no CTA on its way to an SM, SMs may run on by themselves.
         let may_run_on = self.tasks.is_none() && self.services.is_none() && self.front.next_event().is_none();
         let ahead = if may_run_on { until + AHEAD } else { until };
-        workers.each_with(&mut self.tables, &mut due, |tables, _, part| {
+        // While one runs, the host's caches are asked for the next.
+        let places: Vec<_> = due.iter().map(|part| part.sm.lies()).collect();
+        workers.each_with(&mut self.tables, &mut due, |tables, n, part| {
+            if let Some(next) = places.get(n + 1) {
+                next.expect();
+            }
             part.sm.deliver(&mut part.answers);
             part.sm.swap(tables);
             part.sm.run(&mut part.work, until, ahead);

@@ -259,7 +259,15 @@ impl<'l> Resident<'l> {
         }
     }
 
-    /// The same, with the warp at hand: for what its next instructions use of its file.
+    /// The same, with the warp at hand: for where its lanes wait.
+    #[inline]
+    pub fn expect_splits(&self, w: usize) {
+        if let Some(warp) = self.warps.get(w) {
+            warp.expect_splits();
+        }
+    }
+
+    /// The same for what its next instructions use of its file.
     #[inline]
     pub fn expect_next(&self, w: usize) {
         if let Some(warp) = self.warps.get(w) {

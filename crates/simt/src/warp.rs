@@ -188,6 +188,12 @@ impl Warp {
         }
     }
 
+    /// The same for where its lanes wait.
+    #[inline(always)]
+    pub(crate) fn expect_splits(&self) {
+        prefetch_at(self.splits.as_ptr());
+    }
+
     /// The same for lines of its file.
     #[inline(always)]
     pub(crate) fn expect_lines(&self, lines: &[u32]) {

@@ -8,6 +8,7 @@ use super::work::{Context, CtaSlot, Work};
 use crate::ports::{CtaEnd, CtaStart, Left};
 use crate::stall::Stall;
 use crate::units::Cycle;
+use simt::prefetch::{prefetch, prefetch_all};
 use simt::special::Place;
 
 impl Sm {
@@ -181,8 +182,23 @@ impl Sm {
         true
     }
 
+    /// Asks the host's caches for the warps of a CTA that has come to a barrier: they last ran one after the other.
+    fn expect_warps(&self, work: &Work<'_>, slot: usize) {
+        let cta = &work.ctas[slot];
+        let all = || cta.warps.iter().filter_map(|&n| self.warps.get(usize::from(n)));
+        for (warp, index) in all().zip(0..) {
+            prefetch_all(warp);
+            cta.resident.expect(index);
+        }
+        for (warp, index) in all().zip(0..) {
+            prefetch(&warp.places, 0);
+            cta.resident.expect_splits(index);
+        }
+    }
+
     pub(super) fn wake_blocked(&mut self, work: &mut Work<'_>, slot: usize, at: u64, now: u64) {
         self.touched = true;
+        self.expect_warps(work, slot);
         for k in 0..work.ctas[slot].warps.len() {
             let n = work.ctas[slot].warps[k] as usize;
             let warp = &mut self.warps[n];

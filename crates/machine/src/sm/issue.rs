@@ -105,7 +105,7 @@ impl Sm {
         if timing.bank_reads != 0 {
             sub.read_banks(now, timing.bank_reads);
         }
-        let (writes, _) = context.code.places(&timing);
+        let writes = context.code.writes(&timing);
         let mut from = now + 1;
         let mut reason = Stall::BranchResolving;
         match timing.kind {

@@ -2,11 +2,11 @@
 
 use super::answers::is_data;
 use super::core::Sm;
-use super::sub_core::Bit;
+use super::sub_core::{Bit, SubCore};
 use super::warp::{Owner, WarpSlot};
 use super::work::{CtaSlot, Work};
 use crate::units::Cycle;
-use simt::prefetch::{prefetch, prefetch_all};
+use simt::prefetch::{HOST_LINE, prefetch, prefetch_all, prefetch_at};
 
 /// A warp that has executed so many instructions that did not issue yet executes none in its SM's next turn, mostly.
 const FAR_AHEAD: u8 = 8;
@@ -17,7 +17,34 @@ fn executes<'w, 'l>(work: &'w Work<'l>, warp: &WarpSlot) -> Option<&'w CtaSlot<'
     work.ctas.get(warp.cta as usize).filter(|_| warp.ahead < FAR_AHEAD)
 }
 
+/// Where an SM lies in the host's memory: what every turn of it looks at.
+pub struct Lies {
+    sm: usize,
+    subs: usize,
+    sub_cores: usize,
+}
+
+impl Lies {
+    /// The SM will have its turn soon.
+    pub fn expect(&self) {
+        let ranges = [(self.sm, size_of::<Sm>()), (self.subs, self.sub_cores * size_of::<SubCore>())];
+        for (start, bytes) in ranges {
+            (start..start + bytes).step_by(HOST_LINE).for_each(|at| prefetch_at(at as *const u8));
+        }
+    }
+}
+
 impl Sm {
+    /// Where it lies, as long as nobody moves it.
+    pub fn lies(&self) -> Lies {
+        let address = |start: *const u8| start as usize;
+        Lies {
+            sm: address(std::ptr::from_ref(self).cast()),
+            subs: address(self.subs.as_ptr().cast()),
+            sub_cores: self.subs.len(),
+        }
+    }
+
     /// Answers until `until` are known, and so are the warps that will run. One step goes over all of them before the next
     /// one, which reads what the one before asked for.
     pub(super) fn look_ahead(&mut self, work: &Work<'_>, until: Cycle) {
@@ -50,6 +77,8 @@ impl Sm {
         });
         for owner in &self.expected {
             if let Some(warp) = self.warps.get(owner.warp as usize).filter(|w| w.since < until.0) {
+                // There are few of them.
+                prefetch(&warp.places, 0);
                 prefetch(&warp.places, owner.first.into());
                 if let Some(cta) = executes(work, warp) {
                     cta.resident.expect(warp.index as usize);

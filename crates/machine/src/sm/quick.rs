@@ -245,6 +245,7 @@ impl Shared<'_> {
         let nanoseconds = if timing.reads_timer { now * 1000 / self.clock_mhz } else { 0 };
         let stepped = match cta.resident.step(index, Time { clock: now, nanoseconds }, now, self.log) {
             Ok(Stepped::Later) => {
+                self.load_store.forget_access();
                 warp.since = now;
                 warp.state = State::Retry;
                 self.retry.push(n);
@@ -252,6 +253,7 @@ impl Shared<'_> {
             }
             Ok(stepped) => stepped,
             Err(fault) => {
+                self.load_store.forget_access();
                 let (launch, linear) = (cta.context as u32, cta.linear);
                 *self.failure = Some(Failure { at: Cycle(now), launch, linear, fault });
                 return Ended::Failed;

@@ -109,8 +109,8 @@ pub struct WarpSlot {
     known_until: u64,
     /// Loads from shared memory among what has been executed already.
     pub loaded: Loaded,
-    /// The scoreboard: when each of predicates, uniform registers and registers can be used. Then once more all of them:
-    /// when the memory operations that read them have done so, and they may be written.
+    /// The scoreboard: when predicates, uniform registers and registers can be used, and when the memory operations that read them
+    /// have done so, and they may be written. Which of them has which entry, the code tells.
     pub places: Box<[Ready]>,
 }
 

@@ -12,16 +12,17 @@ pub struct Piece {
     pub words: u32,
     /// Words of which every byte is touched.
     pub full: u32,
-    /// What the cache's table knows the line by, once that was asked.
+    /// What the cache's table knows the line by, once that was asked, and the slot that it has there at first sight.
     pub mark: u32,
+    pub slot: u16,
     /// The cycle in which its tag is looked up, from the first one of the access.
-    round: u32,
+    round: u16,
 }
 
 impl Piece {
     #[inline(always)]
     fn new(line: u64, words: u32, full: u32) -> Piece {
-        Piece { line, words, full, mark: 0, round: 0 }
+        Piece { line, words, full, mark: 0, slot: u16::MAX, round: 0 }
     }
 
     /// Another lane's part.
@@ -105,6 +106,8 @@ pub struct Pieces {
     /// one bit of the count a word. No more are looked up in a cycle than there are banks of tags, which is four at most.
     rounds: u32,
     groups: Vec<[u32; 3]>,
+    /// The lines of the next access are there.
+    is_made: bool,
 }
 
 /// What the lines of an access need of the data banks.
@@ -116,9 +119,34 @@ pub struct Passes {
 }
 
 impl Pieces {
+    /// The lines of the next access are to be found.
     #[inline(always)]
     pub fn clear(&mut self) {
         self.list.clear();
+        self.is_made = false;
+    }
+
+    /// Those of the next access have been found and looked up before it.
+    #[inline(always)]
+    pub fn keep(&mut self) {
+        self.is_made = true;
+    }
+
+    /// Whether they have; the access behind that begins anew.
+    #[inline(always)]
+    pub fn take_kept(&mut self) -> bool {
+        std::mem::take(&mut self.is_made)
+    }
+
+    /// Cycles of the tag stage, after [`Pieces::look_up`].
+    #[inline(always)]
+    pub fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
+    #[inline(always)]
+    pub fn list_mut(&mut self) -> &mut [Piece] {
+        &mut self.list
     }
 
     #[inline(always)]
@@ -262,21 +290,20 @@ impl Pieces {
         }
     }
 
-    /// Cycles of the tag stage. Tags are in `tag_banks` banks, each of which looks up one line in a cycle. `mark`: what the
-    /// cache knows a line by.
+    /// Finds the cycles of the tag stage. Tags are in `tag_banks` banks, each of which looks up one line in a cycle. `mark`: what
+    /// the cache knows a line by.
     #[inline(always)]
-    pub fn look_up(&mut self, tag_banks: u32, mark: impl Fn(u64) -> u32) -> u32 {
+    pub fn look_up(&mut self, tag_banks: u32, mark: impl Fn(u64) -> u32) {
         let mut used = [0; TAG_BANKS];
         let mut most = 1;
         for p in &mut self.list {
             p.mark = mark(p.line);
             let bank = &mut used[tag_bank(p.line, tag_banks)];
-            p.round = *bank;
+            p.round = *bank as u16;
             *bank += 1;
             most = most.max(*bank);
         }
         self.rounds = most;
-        self.rounds
     }
 
     /// Passes of all lines together. A count of them has so many bits.

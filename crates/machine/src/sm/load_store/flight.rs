@@ -14,7 +14,7 @@ const END: u32 = u32::MAX;
 pub const NO_SLOT: u32 = u32::MAX;
 
 /// Instructions that a request has room for.
-const FEW: usize = 4;
+const FEW: usize = 8;
 
 /// A request under way. Its number is the request's token.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -25,13 +25,23 @@ pub struct Flight {
     /// The slot of the line when it was asked for, or [`NO_SLOT`].
     pub slot: u32,
     /// The first instructions that wait, in the order of coming.
-    waiting: [u32; FEW],
+    waiting: [u16; FEW],
     /// Those that wait besides: the last of a ring.
     others: u32,
+    /// How many of the first there are.
+    few: u8,
     /// Sectors asked for, for the cache's sake: none for stores and for what bypasses it.
     pub sectors: u8,
     /// Sectors that count against the limit.
     held: u8,
+}
+
+impl Flight {
+    /// The first instructions that wait.
+    #[inline(always)]
+    fn first(&self) -> &[u16] {
+        self.waiting.get(..usize::from(self.few)).unwrap_or_default()
+    }
 }
 
 /// An instruction that waits for answers.
@@ -41,12 +51,29 @@ pub struct Waiting {
     /// The latest of its parts so far.
     pub at: Cycle,
     /// Answers that are missing.
-    left: u16,
+    pub left: u16,
     /// Passes through the banks when all is there.
     pub passes: u16,
     /// Cycles more that its width takes.
     pub wide: u16,
     pub kind: Kind,
+}
+
+impl Waiting {
+    const NOBODY: Waiting =
+        Waiting { owner: 0, at: Cycle(0), left: 0, passes: 0, wide: 0, kind: Kind::Prefetch };
+}
+
+/// An instruction whose requests are being made: where it will wait, once there are some, and for how many answers. Nothing is
+/// written there before all is known: who reads what was just written to memory that is far away waits for it.
+#[derive(Clone, Copy)]
+pub struct Asking {
+    place: u32,
+    pub left: u16,
+}
+
+impl Asking {
+    pub const NOTHING: Asking = Asking { place: END, left: 0 };
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -80,6 +107,15 @@ impl<T: Copy> Slab<T> {
                 (self.all.len() - 1) as u32
             }
         }
+    }
+
+    /// An entry that will be written later; a new one is `empty`.
+    #[inline(always)]
+    fn reserve(&mut self, empty: T) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.all.push(empty);
+            (self.all.len() - 1) as u32
+        })
     }
 
     #[inline(always)]
@@ -117,12 +153,49 @@ impl Flights {
         self.flights.all.len() == self.flights.free.len()
     }
 
-    /// A request leaves; its token. `slot`: of the line, where it has one.
+    /// A request leaves for which nobody waits; its token. `slot`: of the line, where it has one.
     #[inline(always)]
     pub fn start(&mut self, slot: u32, sectors: u8, held: u8, next: u32) -> u32 {
+        self.start_with(slot, sectors, held, next, [0; FEW], 0)
+    }
+
+    /// The same of one that an instruction waits for.
+    #[inline(always)]
+    pub fn start_for(&mut self, asking: &mut Asking, slot: u32, sectors: u8, held: u8, next: u32) -> u32 {
+        self.reserve(asking);
+        let w = asking.place;
+        if w > u16::MAX.into() {
+            let token = self.start(slot, sectors, held, next);
+            self.link(w, token);
+            return token;
+        }
+        let mut waiting = [0; FEW];
+        waiting[0] = w as u16;
+        self.start_with(slot, sectors, held, next, waiting, 1)
+    }
+
+    #[inline(always)]
+    fn start_with(
+        &mut self,
+        slot: u32,
+        sectors: u8,
+        held: u8,
+        next: u32,
+        waiting: [u16; FEW],
+        few: u8,
+    ) -> u32 {
         self.sectors += count(held);
         self.lines += u32::from(held != 0);
-        self.flights.put(Flight { next, slot, waiting: [END; FEW], others: END, sectors, held })
+        self.flights.put(Flight { next, slot, waiting, others: END, few, sectors, held })
+    }
+
+    /// One answer more is asked for; the instruction has a place from then on.
+    #[inline(always)]
+    fn reserve(&mut self, asking: &mut Asking) {
+        if asking.left == 0 {
+            asking.place = self.waiting.reserve(Waiting::NOBODY);
+        }
+        asking.left += 1;
     }
 
     /// A request that has not left takes further sectors along.
@@ -149,7 +222,7 @@ impl Flights {
     #[inline(always)]
     pub fn expect_waiting(&self, token: u32) -> u32 {
         self.flights.all.get(token as usize).map_or(NO_SLOT, |flight| {
-            flight.waiting.iter().for_each(|&w| prefetch(&self.waiting.all, w as usize));
+            flight.first().iter().for_each(|&w| prefetch(&self.waiting.all, w.into()));
             flight.slot
         })
     }
@@ -158,25 +231,30 @@ impl Flights {
     #[inline(always)]
     pub fn expected_owner(&self, token: u32) -> Option<u64> {
         let flight = self.flights.all.get(token as usize)?;
-        self.waiting.all.get(flight.waiting[0] as usize).map(|waiting| waiting.owner)
+        let &first = flight.first().first()?;
+        self.waiting.all.get(usize::from(first)).map(|waiting| waiting.owner)
     }
 
-    /// An instruction that will wait.
+    /// An instruction waits for `token`, which is on its way.
     #[inline(always)]
-    pub fn open(&mut self, owner: u64, kind: Kind, wide: u32, at: Cycle) -> u32 {
-        self.waiting.put(Waiting { owner, at, left: 0, passes: 0, wide: wide as u16, kind })
-    }
-
-    /// Instruction `w` waits for `token` too.
-    #[inline(always)]
-    pub fn wait(&mut self, w: u32, token: u32) {
-        self.waiting.all[w as usize].left += 1;
+    pub fn wait(&mut self, asking: &mut Asking, token: u32) {
+        self.reserve(asking);
+        let w = asking.place;
         let flight = &mut self.flights.all[token as usize];
-        if let Some(place) = flight.waiting.iter_mut().find(|place| **place == END) {
-            *place = w;
-            return;
+        match flight.waiting.get_mut(usize::from(flight.few)) {
+            // Those that come later wait behind others.
+            Some(place) if w <= u16::MAX.into() && flight.others == END => {
+                *place = w as u16;
+                flight.few += 1;
+            }
+            _ => self.link(w, token),
         }
+    }
+
+    /// The same where there is no room for it.
+    fn link(&mut self, w: u32, token: u32) {
         let link = self.links.put(Link { waiting: w, next: END });
+        let flight = &mut self.flights.all[token as usize];
         let first = match flight.others {
             END => link,
             last => std::mem::replace(&mut self.links.all[last as usize].next, link),
@@ -185,18 +263,10 @@ impl Flights {
         flight.others = link;
     }
 
-    /// All is asked for: whether anything is missing. `passes`: through the banks when all is there; `at`: when what was
-    /// there is done.
+    /// All is asked for, and something is missing.
     #[inline(always)]
-    pub fn close(&mut self, w: u32, passes: u32, at: Cycle) -> bool {
-        let waiting = &mut self.waiting.all[w as usize];
-        waiting.passes = passes as u16;
-        if waiting.left == 0 {
-            self.waiting.take(w);
-            return false;
-        }
-        waiting.at = waiting.at.later(at);
-        true
+    pub fn close(&mut self, asking: Asking, waiting: Waiting) {
+        self.waiting.all[asking.place as usize] = Waiting { left: asking.left, ..waiting };
     }
 
     /// An answer for instruction `w` came at `at`; `done` learns of it when it misses nothing any more.
@@ -220,11 +290,8 @@ impl Flights {
         let flight = self.flights.take(token);
         self.sectors -= count(flight.held);
         self.lines -= u32::from(flight.held != 0);
-        for &w in &flight.waiting {
-            if w == END {
-                break;
-            }
-            Flights::arrive(&mut self.waiting, w, at, &mut done);
+        for &w in flight.first() {
+            Flights::arrive(&mut self.waiting, w.into(), at, &mut done);
         }
         if flight.others != END {
             let mut next = self.links.all[flight.others as usize].next;

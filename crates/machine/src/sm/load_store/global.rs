@@ -1,16 +1,26 @@
 //! Global and local memory through the first-level cache: lookups, misses, stores, atomics, and the answers.
 
 use super::coalesce::{Lines, Modify, Passes, Piece, Pieces, modify, only_line};
-use super::flight::NO_SLOT;
+use super::flight::{Asking, NO_SLOT, Waiting};
 use super::l1::{NONE, Tags};
 use super::{Done, Kind, LoadStore, Operation, Outcome, Path};
 use crate::counters::Counters;
 use crate::ports::{Request, RequestKind, Response};
-use crate::units::{Cycle, SECTOR, Token, count};
+use crate::units::{Cycle, LINE, SECTOR, Token, count};
 use isa::field::Cache;
+use simt::resident::Where;
 
 /// Requests that can wait to leave the SM and still take sectors along.
 const LEAVING: usize = 8;
+
+impl Operation<'_> {
+    /// What waits for its answers: when what was there is done, passes through the banks when all is there, cycles more that its
+    /// width takes.
+    #[inline(always)]
+    fn waiting(&self, at: Cycle, passes: u32, wide: u32) -> Waiting {
+        Waiting { owner: self.owner, at, left: 0, passes: passes as u16, wide: wide as u16, kind: self.kind }
+    }
+}
 
 impl LoadStore {
     /// An access to global or local memory that comes to the tags at `at`: when it gets there, and its result. `shared`:
@@ -35,16 +45,24 @@ impl LoadStore {
         }
         // Taken out so that lists and unit can be used together; it goes back below.
         let mut pieces = std::mem::take(&mut self.pieces);
-        pieces.clear();
-        if a.global != 0 {
-            pieces.global(a, a.global);
+        let is_made = pieces.take_kept();
+        if !is_made {
+            pieces.clear();
+            if a.global != 0 {
+                pieces.global(a, a.global);
+            }
         }
         let locals = if op.is_remapped { usize::MAX } else { pieces.list().len() };
-        if a.local != 0 {
-            pieces.local(a, a.local, op.local_base);
+        if !is_made {
+            if a.local != 0 {
+                pieces.local(a, a.local, op.local_base);
+            }
+            pieces.look_up(self.spec.l1.tags_per_cycle, |line| self.cache.expect(line));
         }
-        let tags = pieces.look_up(self.spec.l1.tags_per_cycle, |line| self.cache.expect(line));
-        pieces.list().iter().for_each(|p| self.cache.expect_slot(p.mark));
+        // Each goes over all of them and asks for what the next one reads.
+        pieces.list_mut().iter_mut().for_each(|p| p.slot = self.cache.expect_slot(p.mark));
+        pieces.list().iter().for_each(|p| self.flights.expect(self.cache.flight_of(p.slot)));
+        let tags = pieces.rounds();
         let begin = self.tags.serve(at, u64::from(tags));
         counters.l1_requests += 1;
         let access = Access { begin, tags, other: shared.known(begin), locals };
@@ -88,7 +106,7 @@ impl LoadStore {
     ) -> Outcome {
         let wide = if op.registers >= 4 { self.spec.quad_latency } else { 0 };
         let waits = op.kind == Kind::Load;
-        let mut waiting = NONE;
+        let mut asking = Asking::NOTHING;
         let mut ready = Cycle(0);
         let mut all_found = true;
         // Sectors looked up, those of local memory among them, and those that were there or on their way.
@@ -120,7 +138,7 @@ impl LoadStore {
                 s.ask(missing);
                 all_found &= coming == 0;
                 if coming != 0 && waits {
-                    self.join(op, &mut waiting, wide, coming, chain);
+                    self.join(&mut asking, coming, chain);
                 }
             }
             if missing == 0 {
@@ -129,20 +147,18 @@ impl LoadStore {
             all_found = false;
             if chain != NONE && self.takes_along(chain, missing, looked, out) {
                 if waits {
-                    self.join(op, &mut waiting, wide, missing, chain);
+                    self.join(&mut asking, missing, chain);
                 }
                 continue;
             }
             let fills = if slot.is_some() { missing } else { 0 };
-            let token = self.flights.start(slot.unwrap_or(NO_SLOT), fills, missing, chain);
+            let place = slot.unwrap_or(NO_SLOT);
+            let token = match waits {
+                true => self.flights.start_for(&mut asking, place, fills, missing, chain),
+                false => self.flights.start(place, fills, missing, chain),
+            };
             if let Some(at) = slot {
                 self.cache.slot(at).flight = token;
-            }
-            if waits {
-                if waiting == NONE {
-                    waiting = self.flights.open(op.owner, op.kind, wide, Cycle(0));
-                }
-                self.flights.wait(waiting, token);
             }
             self.send(looked, Sent { kind: RequestKind::Load, ..Sent::new(token, p.line, missing) }, out);
         }
@@ -150,8 +166,8 @@ impl LoadStore {
         counters.l1_load_sectors += u64::from(looked_up - of_local);
         counters.l1_hits += u64::from(found);
         let passes = count_conflicts(op, pieces.passes(all_found), counters);
-        if waiting != NONE {
-            self.flights.close(waiting, passes, ready.later(access.other));
+        if asking.left != 0 {
+            self.flights.close(asking, op.waiting(ready.later(access.other), passes, wide));
             return Outcome::Pending;
         }
         // Data are read while further tags are looked up.
@@ -177,17 +193,15 @@ impl LoadStore {
     }
 
     /// Waits for the requests of `chain` that bring one of the sectors.
-    fn join(&mut self, op: &Operation, waiting: &mut u32, wide: u32, coming: u8, chain: u32) {
+    fn join(&mut self, asking: &mut Asking, coming: u8, chain: u32) {
         let mut token = chain;
         while token != NONE {
-            let flight = *self.flights.get(token);
-            if flight.sectors & coming != 0 {
-                if *waiting == NONE {
-                    *waiting = self.flights.open(op.owner, op.kind, wide, Cycle(0));
-                }
-                self.flights.wait(*waiting, token);
+            let flight = self.flights.get(token);
+            let (sectors, next) = (flight.sectors, flight.next);
+            if sectors & coming != 0 {
+                self.flights.wait(asking, token);
             }
-            token = flight.next;
+            token = next;
         }
     }
 
@@ -199,7 +213,7 @@ impl LoadStore {
         out: &mut Vec<Request>,
         counters: &mut Counters,
     ) -> Outcome {
-        let mut waiting = NONE;
+        let mut asking = Asking::NOTHING;
         for (n, p) in pieces.list().iter().enumerate() {
             let is_local = n >= access.locals;
             let (sectors, whole) = (p.sectors(), p.whole());
@@ -225,16 +239,13 @@ impl LoadStore {
                 s.stores += (whole != 0) as u16 + (sectors != whole) as u16;
                 fills = sectors;
             }
-            if waiting == NONE {
-                waiting = self.flights.open(op.owner, op.kind, 0, Cycle(0));
-            }
             // Whole sectors need not be read behind, so they do not travel with others.
             for (part, is_whole) in [(sectors & whole, true), (sectors & !whole, false)] {
                 if part == 0 {
                     continue;
                 }
-                let token = self.flights.start(slot.unwrap_or(NO_SLOT), fills & part, 0, NONE);
-                self.flights.wait(waiting, token);
+                let place = slot.unwrap_or(NO_SLOT);
+                let token = self.flights.start_for(&mut asking, place, fills & part, 0, NONE);
                 let kind = RequestKind::Store;
                 let sent = Sent { kind, is_whole, is_local, ..Sent::new(token, p.line, part) };
                 self.send(looked, sent, out);
@@ -242,7 +253,8 @@ impl LoadStore {
         }
         let passes = count_conflicts(op, pieces.passes(false), counters).max(op.registers);
         let through = self.direct(access.begin, passes, Path::Global, op.kind, counters);
-        if waiting != NONE && self.flights.close(waiting, 0, access.other) {
+        if asking.left != 0 {
+            self.flights.close(asking, op.waiting(access.other, 0, 0));
             return Outcome::Pending;
         }
         Outcome::At(through.later(access.other))
@@ -261,24 +273,23 @@ impl LoadStore {
         counters.l1_sectors += u64::from(modify(op.access, mask, pieces, &mut lines));
         let kind = if op.kind == Kind::Atomic { RequestKind::Atomic } else { RequestKind::Reduction };
         let passes = count_conflicts(op, pieces.passes(false), counters);
-        let waiting = self.flights.open(op.owner, op.kind, 0, access.other);
+        let mut asking = Asking::NOTHING;
         self.direct(access.begin, passes, Path::Global, op.kind, counters);
         for (n, p) in pieces.list().iter().enumerate().take(32) {
             let sectors = p.sectors();
             if let Some(at) = self.cache.find_marked(p.line, p.mark) {
                 self.cache.slot(at).forget(sectors);
             }
-            let token = self.flights.start(NO_SLOT, 0, 0, NONE);
-            self.flights.wait(waiting, token);
+            let token = self.flights.start_for(&mut asking, NO_SLOT, 0, 0, NONE);
             let Modify { operations, depth } = lines[n];
             let looked = access.looked(n, self.spec.l1.tags_per_cycle);
             self.send(looked, Sent { kind, operations, depth, ..Sent::new(token, p.line, sectors) }, out);
         }
-        if self.flights.close(waiting, passes, access.other) {
-            Outcome::Pending
-        } else {
-            Outcome::At(access.begin)
+        if asking.left == 0 {
+            return Outcome::At(access.begin);
         }
+        self.flights.close(asking, op.waiting(access.other, passes, 0));
+        Outcome::Pending
     }
 
     /// Answers that will come soon: what they need comes nearer. `owner` learns who waits for those that bring results.
@@ -299,10 +310,35 @@ impl LoadStore {
         }
     }
 
+    /// An access to global memory will issue soon: the host's caches are asked for what it looks up. Where it has many lines, or they
+    /// are not simple to see, they are found for it.
+    #[inline(always)]
+    pub fn prepare_access(&mut self, access: &simt::resident::Access) {
+        match access.place {
+            _ if access.global == 0 => {}
+            Where::Consecutive(address) | Where::Same(address) => {
+                self.cache.expect(address & !(LINE - 1));
+            }
+            _ if access.local == 0 => {
+                self.pieces.clear();
+                self.pieces.global(access, access.global);
+                self.pieces.look_up(self.spec.l1.tags_per_cycle, |line| self.cache.expect(line));
+                self.pieces.keep();
+            }
+            _ => {}
+        }
+    }
+
+    /// The access that was prepared does not issue now.
+    #[cold]
+    pub fn forget_access(&mut self) {
+        self.pieces.clear();
+    }
+
     /// The slot of a line, new if need be; what is thrown out and newer than memory behind goes there.
     #[inline(always)]
     fn line(&mut self, piece: &Piece) -> Option<u32> {
-        if let Some(at) = self.cache.find_marked(piece.line, piece.mark) {
+        if let Some(at) = self.cache.find_marked_from(piece.slot, piece.line, piece.mark) {
             self.cache.touch(at);
             return Some(at);
         }

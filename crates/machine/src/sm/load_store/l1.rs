@@ -236,6 +236,15 @@ impl Tags {
         }
     }
 
+    /// The same with its mark.
+    #[inline(always)]
+    pub fn find_marked_from(&self, before: u16, line: u64, mark: u32) -> Option<u32> {
+        match self.slots.get(usize::from(before)) {
+            Some(slot) if slot.line == line => Some(before.into()),
+            _ => self.find_marked(line, mark),
+        }
+    }
+
     /// A line will be looked up soon: its mark.
     #[inline(always)]
     pub fn expect(&self, line: u64) -> u32 {
@@ -244,12 +253,18 @@ impl Tags {
         mark
     }
 
-    /// The same, with the table's entry at hand.
+    /// The same, with the table's entry at hand: the slot that it names, mostly the line's.
     #[inline(always)]
-    pub fn expect_slot(&self, mark: u32) {
-        if let Some(entry) = self.table.get(self.home(mark)) {
-            self.expect_at(entry & 0xffff);
-        }
+    pub fn expect_slot(&self, mark: u32) -> u16 {
+        let slot = self.table.get(self.home(mark)).map_or(u16::MAX, |&entry| entry as u16);
+        self.expect_at(slot.into());
+        slot
+    }
+
+    /// First of the requests that are on their way for the line of a slot.
+    #[inline(always)]
+    pub fn flight_of(&self, at: u16) -> u32 {
+        self.slots.get(usize::from(at)).map_or(NONE, |slot| slot.flight)
     }
 
     /// A slot will be used soon.

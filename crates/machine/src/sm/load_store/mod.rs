@@ -26,7 +26,7 @@ use isa::field::Cache;
 use l1::Tags;
 use serde::{Deserialize, Serialize};
 use simt::fault::Space;
-use simt::resident::{Access, Where};
+use simt::resident::Access;
 
 /// The queue that an access waits in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -429,16 +429,6 @@ impl LoadStore {
             _ => self.after(begin, latency),
         };
         (begin, ready)
-    }
-
-    /// An access will issue soon: its lines are looked up then, of which one is asked of the host's caches.
-    #[inline(always)]
-    pub fn prepare_access(&self, access: &Access) {
-        if access.global != 0
-            && let Where::Consecutive(address) | Where::Same(address) = access.place
-        {
-            self.cache.expect(address & !(LINE - 1));
-        }
     }
 
     /// Tells of answers that will come soon, in the order of their cycles, so that the host fetches what they need.

@@ -448,7 +448,8 @@ fn tag_banks_cost_what_the_hardware_takes() {
     let tags = |a: &Access| {
         let mut p = Pieces::default();
         p.global(a, FULL);
-        (p.look_up(4, |_| 0), p.passes(false), p.passes(true))
+        p.look_up(4, |_| 0);
+        (p.rounds(), p.passes(false), p.passes(true))
     };
     for (stride, cycles) in [(32, 8), (33, 8), (40, 10), (64, 8), (1024, 8)] {
         assert_eq!(tags(&scattered(Space::Global, 4, |l| l * stride * 4)).0, cycles, "stride {stride}");
@@ -632,4 +633,48 @@ impl Subject for Port {
 #[test]
 fn the_unit_keeps_what_every_memory_port_must() {
     harness::check(|_| Port(Bench::new(235)));
+}
+
+#[test]
+fn all_that_wait_for_a_line_are_told_in_the_order_of_coming() {
+    let mut b = Bench::new(5000);
+    let line = access(Space::Global, 4, Where::Consecutive(0), FULL);
+    let mut now = Cycle(100);
+    // More than a request has room for.
+    for owner in 0..30 {
+        now = b.queue(now, &op(Kind::Load, &line, owner)) + 4;
+    }
+    assert_eq!((b.all.len(), b.done.len()), (1, 0));
+    b.answer(Cycle(u64::MAX / 2));
+    assert!(b.done.iter().map(|d| d.owner).eq(0..30));
+    assert!(b.unit.is_idle());
+}
+
+#[test]
+fn lines_that_were_found_before_are_those_of_the_access() {
+    let shapes = [
+        scattered(Space::Global, 4, |l| l * 132),
+        scattered(Space::Global, 4, |l| 4096 - l * 100),
+        access(Space::Global, 4, Where::Halves([0, 1 << 20], [false, true]), FULL),
+        access(Space::Global, 8, Where::Consecutive(64), FULL),
+        access(Space::Global, 4, Where::Same(640), FULL),
+    ];
+    let run = |is_prepared: bool| {
+        let mut b = Bench::new(300);
+        let mut now = Cycle(100);
+        for (n, a) in (0..40).zip(shapes.iter().cycle()) {
+            let kind = if n % 3 == 2 { Kind::Store } else { Kind::Load };
+            let operation = op(kind, a, n);
+            if is_prepared {
+                // One that does not issue then leaves nothing behind.
+                b.unit.prepare_access(&shapes[n as usize % 2]);
+                b.unit.forget_access();
+                b.unit.prepare_access(a);
+            }
+            now = b.queue(now, &operation) + 3;
+        }
+        b.answer(Cycle(u64::MAX / 2));
+        (b.all, b.done, b.counters.l1_hits, b.counters.bank_conflicts)
+    };
+    assert_eq!(run(true), run(false));
 }
