@@ -22,7 +22,6 @@ use crate::launch::Launch;
 use crate::local;
 use crate::memory::{Bounds, Memory};
 use crate::ops::{collective, control};
-use crate::prefetch::{HOST_LINE, prefetch_at};
 use crate::program::Kernel;
 use crate::special::{self, Time};
 use crate::uop::{Flow, ROW, Uop};
@@ -31,6 +30,7 @@ use isa::field::{BarMode, Field};
 use isa::{Op, Pc, Special};
 use serde::{Deserialize, Serialize};
 
+mod expect;
 mod state;
 
 pub use state::Issuing;
@@ -176,28 +176,6 @@ impl Warp {
             executed: 0,
             thread_executed: 0,
         }
-    }
-
-    /// It will run soon: asks the host's caches for what steps look at.
-    #[inline(always)]
-    pub(crate) fn expect(&self) {
-        let start = std::ptr::from_ref(self).cast::<u8>();
-        // Counts, lanes, predicates; behind the predicates that nobody reads what is bound.
-        for line in [0, 1, 2, 4] {
-            prefetch_at(start.wrapping_add(line * HOST_LINE));
-        }
-    }
-
-    /// The same for where its lanes wait.
-    #[inline(always)]
-    pub(crate) fn expect_splits(&self) {
-        prefetch_at(self.splits.as_ptr());
-    }
-
-    /// The same for lines of its file.
-    #[inline(always)]
-    pub(crate) fn expect_lines(&self, lines: &[u32]) {
-        lines.iter().for_each(|&line| prefetch_at(self.lanes.file.wrapping_add(line as usize)));
     }
 
     /// The slot is not needed any more, but its file is.

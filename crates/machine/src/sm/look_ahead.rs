@@ -2,7 +2,7 @@
 
 use super::answers::is_data;
 use super::core::Sm;
-use super::sub_core::{Bit, SubCore};
+use super::sub_core::Bit;
 use super::warp::{Owner, WarpSlot};
 use super::work::{CtaSlot, Work};
 use crate::units::Cycle;
@@ -17,32 +17,27 @@ fn executes<'w, 'l>(work: &'w Work<'l>, warp: &WarpSlot) -> Option<&'w CtaSlot<'
     work.ctas.get(warp.cta as usize).filter(|_| warp.ahead < FAR_AHEAD)
 }
 
-/// Where an SM lies in the host's memory: what every turn of it looks at.
-pub struct Lies {
-    sm: usize,
-    subs: usize,
-    sub_cores: usize,
-}
+/// Where in the host's memory that of an SM lies which its every turn looks at: addresses and bytes.
+pub struct Lies([(usize, usize); 3]);
 
 impl Lies {
     /// The SM will have its turn soon.
     pub fn expect(&self) {
-        let ranges = [(self.sm, size_of::<Sm>()), (self.subs, self.sub_cores * size_of::<SubCore>())];
-        for (start, bytes) in ranges {
+        for (start, bytes) in self.0 {
             (start..start + bytes).step_by(HOST_LINE).for_each(|at| prefetch_at(at as *const u8));
         }
     }
 }
 
+/// Where a list lies.
+pub(super) fn lies<T>(list: &[T]) -> (usize, usize) {
+    (list.as_ptr() as usize, size_of_val(list))
+}
+
 impl Sm {
     /// Where it lies, as long as nobody moves it.
     pub fn lies(&self) -> Lies {
-        let address = |start: *const u8| start as usize;
-        Lies {
-            sm: address(std::ptr::from_ref(self).cast()),
-            subs: address(self.subs.as_ptr().cast()),
-            sub_cores: self.subs.len(),
-        }
+        Lies([lies(std::slice::from_ref(self)), lies(&self.subs), self.fetch.lies()])
     }
 
     /// Answers until `until` are known, and so are the warps that will run. One step goes over all of them before the next

@@ -10,6 +10,7 @@ mod tests;
 
 pub use spec::Spec;
 
+use super::look_ahead::lies;
 use super::tags::{Near, Tags};
 use crate::counters::Counters;
 use crate::ports::{Request, RequestKind, Response};
@@ -116,6 +117,11 @@ impl Fetch {
         if let Some(front) = self.fronts.get_mut(sub_core) {
             front.l0.clear();
         }
+    }
+
+    /// Where what the sub-cores have lies in the host's memory.
+    pub fn lies(&self) -> (usize, usize) {
+        lies(&self.fronts)
     }
 
     /// Lines are on their way.
