@@ -18,7 +18,7 @@ fn executes<'w, 'l>(work: &'w Work<'l>, warp: &WarpSlot) -> Option<&'w CtaSlot<'
 }
 
 /// Where in the host's memory that of an SM lies which its every turn looks at: addresses and bytes.
-pub struct Lies([(usize, usize); 3]);
+pub struct Lies([(usize, usize); 4]);
 
 impl Lies {
     /// The SM will have its turn soon.
@@ -37,7 +37,8 @@ pub(super) fn lies<T>(list: &[T]) -> (usize, usize) {
 impl Sm {
     /// Where it lies, as long as nobody moves it.
     pub fn lies(&self) -> Lies {
-        Lies([lies(std::slice::from_ref(self)), lies(&self.subs), self.fetch.lies()])
+        let own = lies(std::slice::from_ref(self));
+        Lies([own, lies(&self.subs), self.fetch.lies(), self.load_store.lies()])
     }
 
     /// Answers until `until` are known, and so are the warps that will run. One step goes over all of them before the next
@@ -46,9 +47,15 @@ impl Sm {
         let expected = &mut self.expected;
         expected.clear();
         let answers = self.inbox.iter().take_while(|r| r.at < until).filter(|r| is_data(r));
-        self.load_store.expect(answers, |owner| {
+        let warps = &self.warps;
+        self.load_store.expect(answers, |owner, is_result| {
             let owner = Owner::unpack(owner);
-            if expected.last().is_none_or(|last| last.warp != owner.warp) {
+            if !is_result {
+                // It counts one store less.
+                if let Some(warp) = warps.get(usize::from(owner.warp)) {
+                    prefetch_all(warp);
+                }
+            } else if expected.last().is_none_or(|last| last.warp != owner.warp) {
                 expected.push(owner);
             }
         });

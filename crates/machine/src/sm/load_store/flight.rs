@@ -13,6 +13,9 @@ const END: u32 = u32::MAX;
 /// No slot of the cache.
 pub const NO_SLOT: u32 = u32::MAX;
 
+/// Entries of each kind that a turn of an SM is made ready for.
+const NEXT: usize = 4;
+
 /// Instructions that a request has room for.
 const FEW: usize = 8;
 
@@ -46,6 +49,7 @@ impl Flight {
 
 /// An instruction that waits for answers.
 #[derive(Clone, Copy, Serialize, Deserialize)]
+#[repr(align(32))]
 pub struct Waiting {
     pub owner: u64,
     /// The latest of its parts so far.
@@ -107,6 +111,18 @@ impl<T: Copy> Slab<T> {
                 (self.all.len() - 1) as u32
             }
         }
+    }
+
+    /// Entries will be used again: asks for the end of the list that names them.
+    #[inline(always)]
+    fn expect(&self) {
+        prefetch(&self.free, self.free.len().wrapping_sub(1));
+    }
+
+    /// The same, with the list at hand: for the next entries.
+    #[inline(always)]
+    fn expect_next(&self, entries: usize) {
+        self.free.iter().rev().take(entries).for_each(|&n| prefetch(&self.all, n as usize));
     }
 
     /// An entry that will be written later; a new one is `empty`.
@@ -210,6 +226,20 @@ impl Flights {
     #[inline(always)]
     pub fn get(&mut self, token: u32) -> &mut Flight {
         &mut self.flights.all[token as usize]
+    }
+
+    /// Requests will leave soon.
+    #[inline(always)]
+    pub fn expect_new(&self) {
+        self.flights.expect();
+        self.waiting.expect();
+    }
+
+    /// The same, with what that asked for at hand.
+    #[inline(always)]
+    pub fn expect_entries(&self) {
+        self.flights.expect_next(NEXT);
+        self.waiting.expect_next(NEXT);
     }
 
     /// The answer to `token` will come soon.

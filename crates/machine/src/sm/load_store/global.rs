@@ -292,20 +292,22 @@ impl LoadStore {
         Outcome::Pending
     }
 
-    /// Answers that will come soon: what they need comes nearer. `owner` learns who waits for those that bring results.
+    /// Answers that will come soon: what they need comes nearer. `owner` learns who waits for them, and whether they bring results.
     pub(super) fn prepare<'a>(
         &self,
         answers: impl Iterator<Item = &'a Response> + Clone,
-        mut owner: impl FnMut(u64),
+        mut owner: impl FnMut(u64, bool),
     ) {
+        self.flights.expect_new();
         answers.clone().for_each(|r| self.flights.expect(r.token.0));
+        self.flights.expect_entries();
         for r in answers.clone() {
             let slot = self.flights.expect_waiting(r.token.0);
             self.cache.expect_at(slot);
         }
-        for r in answers.filter(|r| matches!(r.kind, RequestKind::Load | RequestKind::Atomic)) {
+        for r in answers {
             if let Some(waits) = self.flights.expected_owner(r.token.0) {
-                owner(waits);
+                owner(waits, matches!(r.kind, RequestKind::Load | RequestKind::Atomic));
             }
         }
     }

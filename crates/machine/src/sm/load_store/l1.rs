@@ -6,6 +6,7 @@
 //! kept lazily: a use stamps the line and nothing else, and whoever looks for the oldest line puts those that were used
 //! since back in their new places. A lookup so touches little memory: many SMs take turns in the host's caches.
 
+use super::super::look_ahead::lies;
 use crate::units::{Cycle, LINE};
 use serde::{Deserialize, Serialize};
 use simt::prefetch::prefetch;
@@ -20,8 +21,9 @@ const VALID: u32 = 0;
 /// Sectors asked for and not answered, as a shift.
 const PENDING: u32 = 4;
 
-/// One line.
+/// One line. It never lies across two lines of the host's caches.
 #[derive(Clone, Copy, Serialize, Deserialize)]
+#[repr(align(32))]
 pub struct Slot {
     pub line: u64,
     /// When the last of its sectors came.
@@ -243,6 +245,11 @@ impl Tags {
             Some(slot) if slot.line == line => Some(before.into()),
             _ => self.find_marked(line, mark),
         }
+    }
+
+    /// Where sets lie in the host's memory.
+    pub fn lies(&self) -> (usize, usize) {
+        lies(&self.sets)
     }
 
     /// A line will be looked up soon: its mark.

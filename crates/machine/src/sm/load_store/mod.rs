@@ -432,10 +432,19 @@ impl LoadStore {
     }
 
     /// Tells of answers that will come soon, in the order of their cycles, so that the host fetches what they need.
-    /// `owner` learns who waits for those that bring results.
+    /// `owner` learns who waits for them, and whether they bring results.
     #[inline]
-    pub fn expect<'a>(&self, answers: impl Iterator<Item = &'a Response> + Clone, owner: impl FnMut(u64)) {
+    pub fn expect<'a>(
+        &self,
+        answers: impl Iterator<Item = &'a Response> + Clone,
+        owner: impl FnMut(u64, bool),
+    ) {
         self.prepare(answers, owner);
+    }
+
+    /// Where what its every turn looks at lies in the host's memory.
+    pub fn lies(&self) -> (usize, usize) {
+        self.cache.lies()
     }
 
     /// Takes an answer from memory; what is complete with it goes to `done`.
