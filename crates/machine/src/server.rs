@@ -2,7 +2,7 @@
 
 use crate::units::Cycle;
 use serde::{Deserialize, Serialize};
-use simt::prefetch::prefetch_at;
+use simt::prefetch::{prefetch, prefetch_at};
 
 /// Serves in the order of asking, one after the other.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -188,6 +188,12 @@ pub struct Queue {
 impl Queue {
     pub fn new(entries: u32) -> Queue {
         Queue { leaves: vec![Cycle(0); entries.max(1) as usize].into_boxed_slice(), next: 0 }
+    }
+
+    /// Something will come soon.
+    #[inline(always)]
+    pub fn expect(&self) {
+        prefetch(&self.leaves, self.next);
     }
 
     /// When there is room for one more: the cycle at which the entry before the oldest place leaves.

@@ -21,9 +21,7 @@ pub fn prefetch_at<T>(address: *const T) {
 /// Asks for all of a value.
 #[inline(always)]
 pub fn prefetch_all<T>(value: *const T) {
-    for at in (0..size_of::<T>()).step_by(HOST_LINE) {
-        prefetch_at(value.cast::<u8>().wrapping_add(at));
-    }
+    prefetch_bytes(value as usize, size_of::<T>());
 }
 
 /// Asks for an entry of a list that will be used soon. One that does not exist is not asked for.
@@ -32,4 +30,16 @@ pub fn prefetch<T>(list: &[T], n: usize) {
     if let Some(entry) = list.get(n) {
         prefetch_at(entry);
     }
+}
+
+/// Asks for all of a list.
+#[inline(always)]
+pub fn prefetch_list<T>(list: &[T]) {
+    prefetch_bytes(list.as_ptr() as usize, size_of_val(list));
+}
+
+/// Asks for so many bytes from an address on.
+#[inline(always)]
+pub fn prefetch_bytes(start: usize, bytes: usize) {
+    (start..start + bytes).step_by(HOST_LINE).for_each(|at| prefetch_at(at as *const u8));
 }

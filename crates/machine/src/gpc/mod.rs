@@ -202,8 +202,9 @@ impl Gpc {
     fn sort(&mut self, outboxes: &[Vec<Request>]) {
         self.order.clear();
         let (mut first, mut last, mut len) = (Cycle::NEVER, Cycle(0), 0);
-        for outbox in outboxes {
+        for (sm, outbox) in outboxes.iter().enumerate() {
             if let (Some(a), Some(b)) = (outbox.first(), outbox.last()) {
+                self.ports[usize::from(self.places[sm].0)].expect_request(a.at);
                 first = Cycle(first.0.min(a.at.0));
                 last = last.later(b.at);
                 len += outbox.len();

@@ -11,6 +11,7 @@ use crate::ports::RequestKind;
 use crate::server::Calendar;
 use crate::units::{Cycle, SECTOR, SECTORS, count};
 use serde::{Deserialize, Serialize};
+use simt::prefetch::prefetch_list;
 
 /// A request at a slice.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -85,6 +86,12 @@ impl Pair {
                 .collect(),
             counters: Counters::default(),
         }
+    }
+
+    /// Requests will come soon.
+    pub fn expect_all(&self) {
+        prefetch_list(&self.slices);
+        prefetch_list(&self.channels);
     }
 
     /// A request will be served soon.

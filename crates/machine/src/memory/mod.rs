@@ -152,7 +152,11 @@ impl System {
                 }
             }
         }
-        for &n in &self.wanted {
+        for (k, &n) in self.wanted.iter().enumerate() {
+            // While one serves, the host's caches are asked for the next.
+            if let Some(&next) = self.wanted.get(k + 1) {
+                self.parts[next as usize].pair.expect_all();
+            }
             let part = &mut self.parts[n as usize];
             part.wanted = false;
             part.serve(n as usize, &self.gpcs);

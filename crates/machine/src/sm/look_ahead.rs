@@ -6,7 +6,7 @@ use super::sub_core::Bit;
 use super::warp::{Owner, WarpSlot};
 use super::work::{CtaSlot, Work};
 use crate::units::Cycle;
-use simt::prefetch::{HOST_LINE, prefetch, prefetch_all, prefetch_at};
+use simt::prefetch::{prefetch, prefetch_all, prefetch_bytes};
 
 /// A warp that has executed so many instructions that did not issue yet executes none in its SM's next turn, mostly.
 const FAR_AHEAD: u8 = 8;
@@ -18,14 +18,12 @@ fn executes<'w, 'l>(work: &'w Work<'l>, warp: &WarpSlot) -> Option<&'w CtaSlot<'
 }
 
 /// Where in the host's memory that of an SM lies which its every turn looks at: addresses and bytes.
-pub struct Lies([(usize, usize); 4]);
+pub struct Lies([(usize, usize); 6]);
 
 impl Lies {
     /// The SM will have its turn soon.
     pub fn expect(&self) {
-        for (start, bytes) in self.0 {
-            (start..start + bytes).step_by(HOST_LINE).for_each(|at| prefetch_at(at as *const u8));
-        }
+        self.0.into_iter().for_each(|(start, bytes)| prefetch_bytes(start, bytes));
     }
 }
 
@@ -38,12 +36,15 @@ impl Sm {
     /// Where it lies, as long as nobody moves it.
     pub fn lies(&self) -> Lies {
         let own = lies(std::slice::from_ref(self));
-        Lies([own, lies(&self.subs), self.fetch.lies(), self.load_store.lies()])
+        let [sets, ports] = self.load_store.lies();
+        Lies([own, lies(&self.subs), self.fetch.lies(), self.constants.lies(), sets, ports])
     }
 
     /// Answers until `until` are known, and so are the warps that will run. One step goes over all of them before the next
     /// one, which reads what the one before asked for.
     pub(super) fn look_ahead(&mut self, work: &Work<'_>, until: Cycle) {
+        self.load_store.expect_accesses();
+        self.constants.expect();
         let expected = &mut self.expected;
         expected.clear();
         let answers = self.inbox.iter().take_while(|r| r.at < until).filter(|r| is_data(r));

@@ -2,6 +2,7 @@
 
 use crate::units::Cycle;
 use serde::{Deserialize, Serialize};
+use simt::prefetch::prefetch;
 
 /// No line has this number: line numbers are addresses over the line size.
 const EMPTY: u64 = u64::MAX;
@@ -22,6 +23,8 @@ pub struct Tags {
     mask: u64,
     /// Counts uses.
     clock: u64,
+    /// The place of the entry that was found last.
+    last: u32,
 }
 
 /// An entry without a line.
@@ -38,7 +41,14 @@ impl Tags {
             ways: ways as usize,
             mask: u64::from(sets) - 1,
             clock: 0,
+            last: 0,
         }
+    }
+
+    /// The place of the first entry of a line's set.
+    #[inline(always)]
+    fn first(&self, line: u64) -> usize {
+        (line & self.mask) as usize * self.ways
     }
 
     #[inline(always)]
@@ -46,8 +56,14 @@ impl Tags {
         if self.entries.is_empty() {
             return &mut [];
         }
-        let first = (line & self.mask) as usize * self.ways;
+        let first = self.first(line);
         &mut self.entries[first..first + self.ways]
+    }
+
+    /// What was found last will be looked up soon.
+    #[inline(always)]
+    pub fn expect(&self) {
+        prefetch(&self.entries, self.last as usize);
     }
 
     /// When the line is there, if it has a place. Counts as a use.
@@ -55,9 +71,11 @@ impl Tags {
     pub fn find(&mut self, line: u64) -> Option<Cycle> {
         self.clock += 1;
         let clock = self.clock;
-        let entry = self.set(line).iter_mut().find(|e| e.line == line)?;
+        let (way, entry) = self.set(line).iter_mut().enumerate().find(|(_, e)| e.line == line)?;
         entry.used = clock;
-        Some(entry.ready)
+        let ready = entry.ready;
+        self.last = (self.first(line) + way) as u32;
+        Some(ready)
     }
 
     /// Gives a line a place; it is there from `ready` on.

@@ -33,6 +33,12 @@ impl Port {
         self.requests.take(at, bytes) + self.latency
     }
 
+    /// Requests will leave an SM from about this time on.
+    #[inline(always)]
+    pub fn expect_request(&self, at: Cycle) {
+        self.requests.expect(at);
+    }
+
     /// An answer for SM number `sm` of this TPC will be in the GPC at about this time.
     #[inline(always)]
     pub fn expect(&self, at: Cycle, sm: usize) {

@@ -10,6 +10,7 @@ mod tests;
 pub use spec::Spec;
 
 use super::fetch::Fetched;
+use super::look_ahead::lies;
 use super::tags::Tags;
 use crate::counters::Counters;
 use crate::ports::{Request, RequestKind, Response};
@@ -102,6 +103,17 @@ impl Constants {
         self.operands.iter_mut().for_each(Tags::clear);
         self.loads.clear();
         self.shared.clear();
+    }
+
+    /// Where what the sub-cores have lies in the host's memory.
+    pub fn lies(&self) -> (usize, usize) {
+        lies(&self.operands)
+    }
+
+    /// Constants will be looked up soon, most likely the same as before.
+    pub fn expect(&self) {
+        self.operands.iter().for_each(Tags::expect);
+        self.loads.expect();
     }
 
     /// Lines are on their way.

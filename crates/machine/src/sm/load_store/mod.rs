@@ -15,6 +15,7 @@ mod tests;
 
 pub use spec::{L1, Shared, Spec};
 
+use super::look_ahead::lies;
 use crate::counters::Counters;
 use crate::ports::{Request, Response};
 use crate::server::{Line, Queue};
@@ -443,8 +444,16 @@ impl LoadStore {
     }
 
     /// Where what its every turn looks at lies in the host's memory.
-    pub fn lies(&self) -> (usize, usize) {
-        self.cache.lies()
+    pub fn lies(&self) -> [(usize, usize); 2] {
+        [self.cache.lies(), lies(&self.ports)]
+    }
+
+    /// Accesses will come soon, with that at hand.
+    pub fn expect_accesses(&self) {
+        for port in &self.ports {
+            port.global.expect();
+            port.shared.expect();
+        }
     }
 
     /// Takes an answer from memory; what is complete with it goes to `done`.
