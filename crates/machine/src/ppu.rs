@@ -569,6 +569,7 @@ impl<'l, 'p> Run<'l, 'p> {
             if let Some(next) = places.get(n + 1) {
                 next.expect();
             }
+            places[n].expect_now();
             part.sm.deliver(&mut part.answers);
             part.sm.swap(tables);
             part.sm.run(&mut part.work, until, ahead);

@@ -6,7 +6,7 @@ use super::sub_core::Bit;
 use super::warp::{Owner, WarpSlot};
 use super::work::{CtaSlot, Work};
 use crate::units::Cycle;
-use simt::prefetch::{prefetch, prefetch_all, prefetch_bytes};
+use simt::prefetch::{prefetch, prefetch_all, prefetch_bytes, prefetch_nearest};
 
 /// A warp that has executed so many instructions that did not issue yet executes none in its SM's next turn, mostly.
 const FAR_AHEAD: u8 = 8;
@@ -21,6 +21,11 @@ fn executes<'w, 'l>(work: &'w Work<'l>, warp: &WarpSlot) -> Option<&'w CtaSlot<'
 pub struct Lies([(usize, usize); 6]);
 
 impl Lies {
+    /// The SM has its turn now.
+    pub fn expect_now(&self) {
+        self.0[..2].iter().for_each(|&(start, bytes)| prefetch_nearest(start, bytes));
+    }
+
     /// The SM will have its turn soon.
     pub fn expect(&self) {
         self.0.into_iter().for_each(|(start, bytes)| prefetch_bytes(start, bytes));
