@@ -564,7 +564,7 @@ impl<'l, 'p> Run<'l, 'p> {
         let may_run_on = self.tasks.is_none() && self.services.is_none() && self.front.next_event().is_none();
         let ahead = if may_run_on { until + AHEAD } else { until };
         // While one runs, the host's caches are asked for the next.
-        let places: Vec<_> = due.iter().map(|part| part.sm.lies()).collect();
+        let places: Vec<_> = due.iter().map(|part| part.sm.whereabouts()).collect();
         workers.each_with(&mut self.tables, &mut due, |tables, n, part| {
             if let Some(next) = places.get(n + 1) {
                 next.expect();

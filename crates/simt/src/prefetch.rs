@@ -4,18 +4,23 @@
 /// Bytes that a host's caches fetch at once.
 pub const HOST_LINE: usize = 64;
 
+/// A hint for a level of the host's caches: 3 for the first, 2 for the second.
+#[inline(always)]
+fn hint<const LEVEL: i32>(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint reads and changes nothing that a program can see, whatever the address.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<LEVEL>(address.cast())
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
 /// Asks for what is at an address, if anything is. It comes to the second level of a host's caches: the first one waits for
 /// few lines at a time, fewer than are asked for together, and holds what a turn needs no longer than until then.
 #[inline(always)]
 pub fn prefetch_at<T>(address: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        // SAFETY: a hint reads and changes nothing that a program can see, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
+    hint::<2>(address.cast());
 }
 
 /// Asks for all of a value.
@@ -47,12 +52,5 @@ pub fn prefetch_bytes(start: usize, bytes: usize) {
 /// Asks for so many bytes from an address on, which are near already, for the first level of a host's caches.
 #[inline(always)]
 pub fn prefetch_nearest(start: usize, bytes: usize) {
-    #[cfg(target_arch = "x86_64")]
-    for at in (start..start + bytes).step_by(HOST_LINE) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a hint reads and changes nothing that a program can see, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>((at as *const u8).cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (start, bytes);
+    (start..start + bytes).step_by(HOST_LINE).for_each(|at| hint::<3>(at as *const u8));
 }

@@ -17,10 +17,11 @@ fn executes<'w, 'l>(work: &'w Work<'l>, warp: &WarpSlot) -> Option<&'w CtaSlot<'
     work.ctas.get(warp.cta as usize).filter(|_| warp.ahead < FAR_AHEAD)
 }
 
-/// Where in the host's memory that of an SM lies which its every turn looks at: addresses and bytes.
-pub struct Lies([(usize, usize); 6]);
+/// Where in the host's memory that of an SM lies which its every turn looks at: addresses and bytes. Itself and its sub-cores come
+/// first.
+pub struct Whereabouts([(usize, usize); 6]);
 
-impl Lies {
+impl Whereabouts {
     /// The SM has its turn now.
     pub fn expect_now(&self) {
         self.0[..2].iter().for_each(|&(start, bytes)| prefetch_nearest(start, bytes));
@@ -33,16 +34,16 @@ impl Lies {
 }
 
 /// Where a list lies.
-pub(super) fn lies<T>(list: &[T]) -> (usize, usize) {
+pub(super) fn extent<T>(list: &[T]) -> (usize, usize) {
     (list.as_ptr() as usize, size_of_val(list))
 }
 
 impl Sm {
     /// Where it lies, as long as nobody moves it.
-    pub fn lies(&self) -> Lies {
-        let own = lies(std::slice::from_ref(self));
-        let [sets, ports] = self.load_store.lies();
-        Lies([own, lies(&self.subs), self.fetch.lies(), self.constants.lies(), sets, ports])
+    pub fn whereabouts(&self) -> Whereabouts {
+        let (own, subs) = (extent(std::slice::from_ref(self)), extent(&self.subs));
+        let [sets, ports] = self.load_store.extents();
+        Whereabouts([own, subs, self.fetch.extent(), self.constants.extent(), sets, ports])
     }
 
     /// Answers until `until` are known, and so are the warps that will run. One step goes over all of them before the next

@@ -48,15 +48,18 @@ impl Code {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Room, UNIFORMS};
+    use super::super::{Room, Spec, UNIFORMS};
     use super::*;
     use crate::Config;
     use isa::image::Image;
 
-    fn code(text: &[&str], machine: &str) -> Code {
-        let code = text.iter().map(|line| isa::text::parse(line).expect("assembles")).collect();
-        let image = Image { code, ..Image::default() };
-        Code::new(&image, 64, &Config::preset(machine).expect("is there").sm)
+    fn image() -> Image {
+        let code = PROGRAM.iter().map(|line| isa::text::parse(line).expect("assembles")).collect();
+        Image { code, ..Image::default() }
+    }
+
+    fn machine(name: &str) -> Spec {
+        Config::preset(name).expect("is there").sm
     }
 
     const PROGRAM: [&str; 7] = [
@@ -71,7 +74,7 @@ mod tests {
 
     #[test]
     fn only_what_is_looked_up_has_an_entry() {
-        let packed = code(&PROGRAM, "h200");
+        let packed = Code::new(&image(), 64, &machine("h200"));
         let of = |pc: u32| packed.writes(packed.timing_of(pc));
         let checks = |pc: u32| packed.checks(packed.timing_of(pc));
         // R4 to R7, since an answer brings all of what a load writes, and the readers of R2: nobody looks the others up.
@@ -80,16 +83,14 @@ mod tests {
         assert_eq!((of(2), of(3)), (&[5][..], &[5][..]));
         assert_eq!((checks(3), checks(5)), (&[1][..], &[4][..]));
         // Of two that issue at once, one looks at more.
-        let all = code(&PROGRAM, "classic");
+        let all = Code::new(&image(), 64, &machine("classic"));
         assert_eq!(all.warp_places(), 2 * all.scoreboard);
     }
 
     #[test]
     fn code_that_more_is_put_behind_keeps_all_entries() {
-        let code = PROGRAM.iter().map(|line| isa::text::parse(line).expect("assembles")).collect();
-        let image = Image { code, ..Image::default() };
         let room = Room { registers: 64, uniforms: 4 };
-        let grows = Code::with_room(&image, room, &[], &Config::preset("h200").expect("is there").sm);
+        let grows = Code::with_room(&image(), room, &[], &machine("h200"));
         assert_eq!(grows.warp_places(), 2 * (usize::from(UNIFORMS) + 4 + 64));
     }
 }

@@ -10,7 +10,7 @@ mod tests;
 pub use spec::Spec;
 
 use super::fetch::Fetched;
-use super::look_ahead::lies;
+use super::look_ahead::extent;
 use super::tags::Tags;
 use crate::counters::Counters;
 use crate::ports::{Request, RequestKind, Response};
@@ -106,8 +106,8 @@ impl Constants {
     }
 
     /// Where what the sub-cores have lies in the host's memory.
-    pub fn lies(&self) -> (usize, usize) {
-        lies(&self.operands)
+    pub fn extent(&self) -> (usize, usize) {
+        extent(&self.operands)
     }
 
     /// Constants will be looked up soon, most likely the same as before.

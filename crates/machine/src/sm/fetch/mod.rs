@@ -10,7 +10,7 @@ mod tests;
 
 pub use spec::Spec;
 
-use super::look_ahead::lies;
+use super::look_ahead::extent;
 use super::tags::{Near, Tags};
 use crate::counters::Counters;
 use crate::ports::{Request, RequestKind, Response};
@@ -120,8 +120,8 @@ impl Fetch {
     }
 
     /// Where what the sub-cores have lies in the host's memory.
-    pub fn lies(&self) -> (usize, usize) {
-        lies(&self.fronts)
+    pub fn extent(&self) -> (usize, usize) {
+        extent(&self.fronts)
     }
 
     /// Lines are on their way.

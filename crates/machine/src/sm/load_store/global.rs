@@ -340,7 +340,7 @@ impl LoadStore {
     /// The slot of a line, new if need be; what is thrown out and newer than memory behind goes there.
     #[inline(always)]
     fn line(&mut self, piece: &Piece) -> Option<u32> {
-        if let Some(at) = self.cache.find_marked_from(piece.slot, piece.line, piece.mark) {
+        if let Some(at) = self.cache.find_from(piece.slot.into(), piece.line, || piece.mark) {
             self.cache.touch(at);
             return Some(at);
         }
@@ -402,7 +402,7 @@ impl LoadStore {
             done.push(Done { owner: w.owner, at, kind: w.kind });
         });
         let Some(flight) = finished.filter(|f| f.sectors != 0) else { return };
-        let Some(at) = self.cache.find_from(flight.slot, r.line) else { return };
+        let Some(at) = self.cache.find_from(flight.slot, r.line, || Tags::mark(r.line)) else { return };
         if r.kind == RequestKind::Store {
             let slot = self.cache.slot(at);
             slot.stores = slot.stores.saturating_sub(1);

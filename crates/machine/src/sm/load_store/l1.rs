@@ -6,7 +6,7 @@
 //! kept lazily: a use stamps the line and nothing else, and whoever looks for the oldest line puts those that were used
 //! since back in their new places. A lookup so touches little memory: many SMs take turns in the host's caches.
 
-use super::super::look_ahead::lies;
+use super::super::look_ahead::extent;
 use crate::units::{Cycle, LINE};
 use serde::{Deserialize, Serialize};
 use simt::prefetch::prefetch;
@@ -229,27 +229,18 @@ impl Tags {
         }
     }
 
-    /// As [`find`](Tags::find), where the line was before.
+    /// As [`find`](Tags::find), where the line was before or is at first sight; its mark is only needed where it is not.
     #[inline(always)]
-    pub fn find_from(&self, before: u32, line: u64) -> Option<u32> {
+    pub fn find_from(&self, before: u32, line: u64, mark: impl FnOnce() -> u32) -> Option<u32> {
         match self.slots.get(before as usize) {
             Some(slot) if slot.line == line => Some(before),
-            _ => self.find(line),
-        }
-    }
-
-    /// The same with its mark.
-    #[inline(always)]
-    pub fn find_marked_from(&self, before: u16, line: u64, mark: u32) -> Option<u32> {
-        match self.slots.get(usize::from(before)) {
-            Some(slot) if slot.line == line => Some(before.into()),
-            _ => self.find_marked(line, mark),
+            _ => self.find_marked(line, mark()),
         }
     }
 
     /// Where sets lie in the host's memory.
-    pub fn lies(&self) -> (usize, usize) {
-        lies(&self.sets)
+    pub fn extent(&self) -> (usize, usize) {
+        extent(&self.sets)
     }
 
     /// A line will be looked up soon: its mark.

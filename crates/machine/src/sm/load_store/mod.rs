@@ -15,7 +15,7 @@ mod tests;
 
 pub use spec::{L1, Shared, Spec};
 
-use super::look_ahead::lies;
+use super::look_ahead::extent;
 use crate::counters::Counters;
 use crate::ports::{Request, Response};
 use crate::server::{Line, Queue};
@@ -444,8 +444,8 @@ impl LoadStore {
     }
 
     /// Where what its every turn looks at lies in the host's memory.
-    pub fn lies(&self) -> [(usize, usize); 2] {
-        [self.cache.lies(), lies(&self.ports)]
+    pub fn extents(&self) -> [(usize, usize); 2] {
+        [self.cache.extent(), extent(&self.ports)]
     }
 
     /// Accesses will come soon, with that at hand.
