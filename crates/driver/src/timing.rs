@@ -188,18 +188,20 @@ impl Machine {
     }
 }
 
-/// Turns the trace cells off, and takes what they left in the event buffer.
-fn collect(ppu: &mut Ppu, device: &Device, sampling: &Sampling) -> Result<Sampled, simt::MemoryError> {
+/// Turns the trace cells off, and takes over what they left in the event buffer.
+fn collect(
+    ppu: &mut Ppu,
+    device: &Device,
+    sampling: &Sampling,
+    bytes: Vec<u8>,
+) -> Result<Sampled, simt::MemoryError> {
     let buffer = ppu.trace_registers().wide(registers::BUFFER);
     // The control register can always be cleared.
     let _ = ppu.write_trace_register(registers::CONTROL, 0);
     let (records, lost) =
         (ppu.trace_registers().wide(registers::RECORDS), ppu.trace_registers().wide(registers::LOST));
-    let form = sampling.settings.form;
-    let bytes = (records * form.bytes() as u64).min(sampling.buffer_bytes) as usize;
-    let bytes = device.memory().read_vec(buffer, bytes)?;
     device.memory().free_dirty(buffer)?;
-    Ok(Sampled { form, bytes, records, lost, versions: Vec::new() })
+    Ok(Sampled { form: sampling.settings.form, bytes, records, lost, versions: Vec::new() })
 }
 
 impl Module {
@@ -248,8 +250,9 @@ impl Module {
                 ppu.write_trace_register(offset, value).map_err(refused)?;
             }
         }
-        let outcome = ppu.launch(&launch, device.memory(), &run);
-        let sampled = timing.sampling.map(|sampling| collect(&mut ppu, device, sampling)).transpose();
+        let mut outcome = ppu.launch(&launch, device.memory(), &run);
+        let bytes = outcome.as_mut().map_or_else(|_| Vec::new(), |timed| std::mem::take(&mut timed.sampled));
+        let sampled = timing.sampling.map(|sampling| collect(&mut ppu, device, sampling, bytes)).transpose();
         let mut sampled = sampled.map_err(no_room)?.map(Box::new);
         match outcome {
             Ok(timed) => {

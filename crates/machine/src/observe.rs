@@ -49,38 +49,50 @@ pub fn recorder(sm: &Sm, start: Cycle, options: &RunOptions<'_>) -> Option<Recor
     })
 }
 
-/// Writes the records of all SMs to the event buffer, SM after SM; how many there are, and how many were lost.
-pub fn store(watchers: &mut [Watcher], settings: &Settings, memory: &Memory) -> Result<(u64, u64), String> {
-    let (mut records, mut lost, mut at) = (0, 0, 0u64);
-    let size = settings.form.bytes() as u64;
-    let mut left = Vec::new();
-    for cell in watchers.iter_mut().filter_map(|w| w.cell.as_mut()) {
-        // One after the other: each uses the host's memory that the one before has left.
-        if cell.bytes.is_empty() {
-            cell.bytes = std::mem::take(&mut left);
-        }
+/// What trace cells left in the event buffer.
+pub struct Stored {
+    pub records: u64,
+    pub lost: u64,
+    /// The same bytes, for whoever would read them from there.
+    pub bytes: Vec<u8>,
+}
+
+/// Writes the records of all SMs to the event buffer, SM after SM.
+pub fn store(
+    watchers: &mut [Box<Watcher>],
+    settings: &Settings,
+    memory: &Memory,
+) -> Result<Stored, String> {
+    let room = usize::try_from(settings.buffer_bytes).unwrap_or(usize::MAX);
+    let mut all = Stored { records: 0, lost: 0, bytes: Vec::new() };
+    let sms = watchers.len();
+    for (n, cell) in watchers.iter_mut().filter_map(|w| w.cell.as_mut()).enumerate() {
+        let start = all.bytes.len();
+        // Mostly all of its records are still to be made. Who makes them knows how much of the buffer is left.
+        let (made, records) = (std::mem::replace(&mut cell.bytes, std::mem::take(&mut all.bytes)), cell.records);
+        let kept = made.len().min(room - start) / settings.form.bytes() * settings.form.bytes();
+        cell.bytes.extend_from_slice(&made[..kept]);
         cell.flush(u64::MAX);
-        let room = (settings.buffer_bytes - at) / size;
-        let kept = cell.records.min(room);
-        lost += cell.lost + (cell.records - kept);
-        records += kept;
-        let all = std::mem::take(&mut cell.bytes);
-        let bytes = &all[..(kept * size) as usize];
-        if !bytes.is_empty() {
-            memory
-                .write(settings.buffer + at, bytes)
-                .map_err(|e| format!("the event buffer of the trace cells cannot be written: {e}"))?;
+        all.bytes = std::mem::take(&mut cell.bytes);
+        let own = &all.bytes[start..];
+        let made_later = cell.records - records;
+        all.lost += cell.lost + (made.len() - kept) as u64 / settings.form.bytes() as u64;
+        all.records += kept as u64 / settings.form.bytes() as u64 + made_later;
+        memory
+            .write_past_caches(settings.buffer + start as u64, own)
+            .map_err(|e| format!("the event buffer of the trace cells cannot be written: {e}"))?;
+        // Others have about as many.
+        let (own, left) = (own.len(), sms - n - 1);
+        if all.bytes.capacity() - all.bytes.len() < own {
+            all.bytes.reserve((own * left).min(room - all.bytes.len()));
         }
-        at += bytes.len() as u64;
-        left = all;
-        left.clear();
     }
-    Ok((records, lost))
+    Ok(all)
 }
 
 /// What all SMs saw of code of so many instructions.
 pub fn detail(
-    watchers: Vec<Watcher>,
+    watchers: Vec<Box<Watcher>>,
     context: &Context<'_>,
     instructions: usize,
     stalls: &[StallCycles],
@@ -91,7 +103,7 @@ pub fn detail(
 }
 
 /// The same for each of several launches: its instructions and warps. Timelines are those of all.
-pub fn details(watchers: Vec<Watcher>, launches: &[(&Context<'_>, &[StallCycles])]) -> Vec<Detail> {
+pub fn details(watchers: Vec<Box<Watcher>>, launches: &[(&Context<'_>, &[StallCycles])]) -> Vec<Detail> {
     let end = |(c, stalls): &(&Context<'_>, &[StallCycles])| c.rows as usize + stalls.len();
     let all = gather(watchers, launches.iter().map(end).max().unwrap_or(0));
     let of = |own: &(&Context<'_>, &[StallCycles])| {
@@ -114,12 +126,12 @@ pub fn details(watchers: Vec<Watcher>, launches: &[(&Context<'_>, &[StallCycles]
 }
 
 /// What all SMs saw of so many instructions.
-fn gather(watchers: Vec<Watcher>, instructions: usize) -> Detail {
+fn gather(watchers: Vec<Box<Watcher>>, instructions: usize) -> Detail {
     let mut detail = Detail::default();
     let (mut buckets, mut seen) = (Vec::new(), watch::Seen::with_room(instructions));
-    for mut recorder in watchers.into_iter().filter_map(|w| w.recorder) {
-        recorder.finish(&mut seen);
-        buckets.push(recorder.buckets);
+    for mut watcher in watchers {
+        let Some(recorder) = &mut watcher.recorder else { continue };
+        buckets.push(recorder.finish(&mut seen));
         detail.spans.append(&mut recorder.spans);
     }
     // Equal ones are the same.

@@ -100,6 +100,8 @@ pub struct Timed {
     pub occupancy: Occupancy,
     /// Where it was asked for.
     pub detail: Option<Box<Detail>>,
+    /// What trace cells wrote to the event buffer.
+    pub sampled: Vec<u8>,
     /// How evenly warps progressed, where it was asked for.
     pub progress: Option<Progress>,
     /// Choices of the schedulers of each SM, where they were asked for.
@@ -347,6 +349,7 @@ impl Ppu {
             progress: None,
             choices: Vec::new(),
             detail: None,
+            sampled: Vec::new(),
             optimized: None,
         };
         timed.stalls.resize(begin.instructions, [0; STALLS]);
@@ -379,11 +382,11 @@ impl Ppu {
         let end = outcome?;
         timed.cycles = end - start;
         self.now = end;
-        let mut watchers: Vec<Watcher> = watchers.into_iter().flatten().map(|w| *w).collect();
+        let mut watchers: Vec<Box<Watcher>> = watchers.into_iter().flatten().collect();
         if let Some(settings) = settings {
-            let (records, lost) =
-                observe::store(&mut watchers, &settings, memory).map_err(Stopped::Refused)?;
-            self.trace_registers.report(records, lost);
+            let stored = observe::store(&mut watchers, &settings, memory).map_err(Stopped::Refused)?;
+            self.trace_registers.report(stored.records, stored.lost);
+            timed.sampled = stored.bytes;
         }
         if let Some(traffic) = traffic {
             let mut detail = observe::detail(watchers, &contexts[0], begin.instructions, &timed.stalls);

@@ -127,7 +127,7 @@ impl Ppu {
         for mut part in run.parts {
             part.sm.add_to(&mut counters, &mut rows);
             part.sm.add_launches(&mut separate);
-            watchers.extend(part.sm.take_watcher().map(|w| *w));
+            watchers.extend(part.sm.take_watcher());
             self.sms.push(part.sm);
         }
         let Some(mut tasks) = run.tasks else { return Err(Stopped::Refused("no tasks".into())) };

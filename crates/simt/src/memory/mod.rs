@@ -12,6 +12,7 @@ mod heap;
 mod outline;
 mod region;
 mod snapshot;
+mod stream;
 
 pub use freed::keep_freed_memory;
 pub use heap::Heap;
@@ -300,19 +301,6 @@ impl Memory {
         Ok(())
     }
 
-    /// Copies to the host, into memory that need not be cleared first.
-    pub fn read_vec(&self, address: u64, bytes: usize) -> Result<Vec<u8>, MemoryError> {
-        self.check(address, bytes as u64)?;
-        let mut to = Vec::with_capacity(bytes);
-        // SAFETY: the bytes lie in one live allocation, which is committed; there is room for all of them, and all are
-        // written before they count.
-        unsafe {
-            std::ptr::copy_nonoverlapping(self.host(address), to.as_mut_ptr(), bytes);
-            to.set_len(bytes);
-        }
-        Ok(to)
-    }
-
     /// Copies to the device.
     pub fn write(&self, address: u64, from: &[u8]) -> Result<(), MemoryError> {
         self.check(address, from.len() as u64)?;
@@ -320,6 +308,14 @@ impl Memory {
             // SAFETY: the bytes lie in one live allocation, which is committed.
             unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), self.host(address), from.len()) };
         }
+        Ok(())
+    }
+
+    /// The same for much that the host will not read soon: its caches keep what they have.
+    pub fn write_past_caches(&self, address: u64, from: &[u8]) -> Result<(), MemoryError> {
+        self.check(address, from.len() as u64)?;
+        // SAFETY: the bytes lie in one live allocation, which is committed.
+        unsafe { stream::copy(from, self.host(address)) };
         Ok(())
     }
 

@@ -21,7 +21,7 @@ use super::watch::{Waited, reasons};
 use crate::stall::Stall;
 use fifo::Fifo;
 use serde::{Deserialize, Serialize};
-use states::{Cell, ROWS, Row, SLOTS, States};
+use states::{Cell, PlainRecord, ROWS, Row, SLOTS, States};
 use std::collections::BTreeMap;
 use trace::record::{Form, INSTRUCTION_BYTES, Record};
 
@@ -63,7 +63,7 @@ struct Slot {
     is_wanted: bool,
 }
 
-fn no_records() -> Box<[[u8; 8]; SLOTS]> {
+fn no_records() -> Box<[PlainRecord; SLOTS]> {
     Box::new([[0; 8]; SLOTS])
 }
 
@@ -88,9 +88,9 @@ pub struct TraceCell {
     #[serde(with = "simt::arrays")]
     told: [u64; SLOTS],
     states: States,
-    /// Records of a moment.
+    /// Room for the records of a moment.
     #[serde(skip, default = "no_records")]
-    sent: Box<[[u8; 8]; SLOTS]>,
+    sent: Box<[PlainRecord; SLOTS]>,
     /// One warp in turn: the slot of each scheduler that had the last one.
     turns: Vec<usize>,
     /// By events: how many are missing until the next moment, moments, the number of the first of them, and what warps
@@ -553,7 +553,7 @@ impl TraceCell {
         let mut counted = 0;
         let mut states = std::mem::take(&mut self.states);
         let mut chosen = Vec::new();
-        states.take(end, |number, row| {
+        states.take(end, self.sm, |number, row| {
             if is_plain {
                 return self.send_plain(&row);
             }
@@ -608,7 +608,7 @@ impl TraceCell {
             // What is there is seldom moved.
             self.bytes.reserve((GROWTH - 1) * used + FIRST_BYTES);
         }
-        let records = row.records(self.sm, &mut self.sent);
+        let records = row.records(&mut self.sent);
         let sent = records.len().min(room);
         self.bytes.extend_from_slice(records[..sent].as_flattened());
         self.records += sent as u64;

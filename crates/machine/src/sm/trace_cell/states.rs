@@ -28,6 +28,9 @@ const CTA_BITS: u32 = 10;
 
 const _: () = assert!(STALLS as u32 <= STALL_BITS);
 
+/// The eight bytes that every record has.
+pub type PlainRecord = [u8; 8];
+
 /// A cell in one word: the eight bytes of a plain record with the CTA slot where that has the SM's number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 struct Packed(u64);
@@ -67,7 +70,7 @@ impl Packed {
 
     /// The plain record of an SM.
     #[inline(always)]
-    fn record(self, sm: u16) -> [u8; 8] {
+    fn record(self, sm: u16) -> PlainRecord {
         (self.0 & ((1 << Packed::CTA) - 1) | u64::from(sm) << Packed::CTA).to_le_bytes()
     }
 }
@@ -165,41 +168,106 @@ impl Default for States {
     }
 }
 
-/// Rows with their slots that have warps. Made once a host thread, since the SMs that it runs need them in turn.
+/// A state that begins in a row.
+#[derive(Clone, Copy, Debug)]
+struct Begins {
+    cell: Packed,
+    slot: u32,
+    /// The next one that begins in the same row, or [`LAST`].
+    next: u32,
+}
+
+/// No state more.
+const LAST: u32 = u32::MAX;
+
+/// States by the row that they begin in, and what slots are in while rows are gone through. Often many moments lie in one
+/// state: only the slots whose state changes are looked at from one row to the next. Made once a host thread, since the SMs
+/// that it runs need them in turn.
 struct Rows {
-    cells: Box<[[Packed; SLOTS]; ROWS]>,
-    present: [u64; ROWS],
+    /// States of one row: a list of slots for each row, and those that have one there, a bit each.
+    short: Vec<[Packed; SLOTS]>,
+    has_short: [u64; ROWS],
+    /// The others.
+    begins: Vec<Begins>,
+    /// The first of each row.
+    first: [u32; ROWS],
+    /// Slots whose state ended with the row before, a bit each.
+    ended: [u64; ROWS],
+    cells: [Packed; SLOTS],
+    records: [PlainRecord; SLOTS],
+    /// Slots that are in a state of several rows.
+    present: u64,
 }
 
 thread_local! {
     /// With the words that are left when rows are made.
-    static SCRATCH: RefCell<(Rows, Vec<u32>)> = {
-        let cells: Box<[[Packed; SLOTS]]> = vec![[Packed::default(); SLOTS]; ROWS].into();
-        // There are as many as it has room for.
-        let cells = cells.try_into().unwrap_or_else(|_| Box::new([[Packed::default(); SLOTS]; ROWS]));
-        RefCell::new((Rows { cells, present: [0; ROWS] }, Vec::new()))
-    };
+    static SCRATCH: RefCell<(Rows, Vec<u32>)> = const { RefCell::new((Rows::EMPTY, Vec::new())) };
 }
 
 impl Rows {
+    const EMPTY: Rows = Rows {
+        short: Vec::new(),
+        has_short: [0; ROWS],
+        begins: Vec::new(),
+        first: [LAST; ROWS],
+        ended: [0; ROWS],
+        cells: [Packed(0); SLOTS],
+        records: [[0; 8]; SLOTS],
+        present: 0,
+    };
+
+    fn clear(&mut self) {
+        self.short.resize(ROWS, [Packed::default(); SLOTS]);
+        self.has_short.fill(0);
+        self.begins.clear();
+        self.first.fill(LAST);
+        self.ended.fill(0);
+        self.present = 0;
+    }
+
     /// A slot is in a state in a row, if there is one of that number.
     #[inline(always)]
     fn put_one(&mut self, row: u64, slot: usize, cell: Packed) {
-        if row < ROWS as u64 {
-            self.cells[row as usize][slot % SLOTS] = cell;
-            self.present[row as usize] |= 1 << (slot % SLOTS);
+        if let (Some(cells), Some(has)) =
+            (self.short.get_mut(row as usize), self.has_short.get_mut(row as usize))
+        {
+            cells[slot % SLOTS] = cell;
+            *has |= 1 << (slot % SLOTS);
         }
     }
 
-    /// A slot is in a state in these rows.
+    /// A slot is in a state in these rows; what lies behind the last one is left out.
     #[inline(always)]
-    fn put(&mut self, rows: Range<usize>, slot: usize, cell: Packed) {
-        if let (Some(cells), Some(present)) = (self.cells.get_mut(rows.clone()), self.present.get_mut(rows)) {
-            for (cells, present) in cells.iter_mut().zip(present) {
-                cells[slot % SLOTS] = cell;
-                *present |= 1 << (slot % SLOTS);
+    fn put(&mut self, rows: Range<u64>, slot: usize, cell: Packed) {
+        let Some(first) = self.first.get_mut(rows.start as usize).filter(|_| !rows.is_empty()) else { return };
+        let next = std::mem::replace(first, self.begins.len() as u32);
+        self.begins.push(Begins { cell, slot: slot as u32, next });
+        if let Some(ended) = self.ended.get_mut(rows.end as usize) {
+            *ended |= 1 << (slot % SLOTS);
+        }
+    }
+
+    /// Goes on to the next row of an SM: the slots that have a warp there.
+    #[inline(always)]
+    fn go_to(&mut self, row: usize, sm: u16) -> u64 {
+        self.present &= !self.ended[row % ROWS];
+        let mut next = self.first[row % ROWS];
+        while let Some(b) = self.begins.get(next as usize) {
+            let slot = b.slot as usize % SLOTS;
+            (self.cells[slot], self.records[slot]) = (b.cell, b.cell.record(sm));
+            self.present |= 1 << slot;
+            next = b.next;
+        }
+        let has_short = self.has_short[row % ROWS];
+        if let Some(short) = self.short.get(row) {
+            let mut rest = has_short;
+            while rest != 0 {
+                let slot = rest.trailing_zeros() as usize % SLOTS;
+                (self.cells[slot], self.records[slot]) = (short[slot], short[slot].record(sm));
+                rest &= rest - 1;
             }
         }
+        self.present | has_short
     }
 }
 
@@ -254,29 +322,30 @@ impl States {
         is_little
     }
 
-    /// Takes out all rows before number `end`, which are over, and hands on those with warps.
-    pub fn take(&mut self, end: u64, mut hand: impl FnMut(u64, Row<'_>)) {
+    /// Takes out all rows of the SM before number `end`, which are over, and hands on those with warps.
+    pub fn take(&mut self, end: u64, sm: u16, mut hand: impl FnMut(u64, Row<'_>)) {
         let (all, marks) = (std::mem::take(&mut self.words), std::mem::take(&mut self.marks));
         let mut used = 0;
         for (number, behind) in marks.into_iter().chain([(end, all.len())]) {
             self.words.extend_from_slice(all.get(used..behind).unwrap_or_default());
             used = used.max(behind);
-            self.take_told(number.min(end), &mut hand);
+            self.take_told(number.min(end), sm, &mut hand);
         }
     }
 
     /// The same where all that comes before `end` is told by the words that there are.
-    fn take_told(&mut self, end: u64, hand: &mut impl FnMut(u64, Row<'_>)) {
+    fn take_told(&mut self, end: u64, sm: u16, hand: &mut impl FnMut(u64, Row<'_>)) {
         SCRATCH.with_borrow_mut(|(rows, left)| {
             while self.first < end && !self.words.is_empty() {
                 let behind = end.min(self.first.saturating_add(ROWS as u64));
-                rows.present.fill(0);
+                rows.clear();
                 left.clear();
                 self.make_rows(rows, behind, left);
                 let mut any = 0;
-                for (number, (cells, &present)) in (self.first..).zip(rows.cells.iter().zip(&rows.present)) {
+                for number in self.first..behind {
+                    let present = rows.go_to((number - self.first) as usize, sm);
                     if present != 0 {
-                        hand(number, Row { present, cells });
+                        hand(number, Row { present, cells: &rows.cells, records: &rows.records });
                     }
                     any |= present;
                 }
@@ -306,6 +375,7 @@ impl States {
                     continue;
                 }
                 let cell = Packed::short(word >> PC, word & IN_FULL, *cta);
+                // One before the first is none of these.
                 rows.put_one(next.wrapping_sub(first), slot, cell);
                 *next += 1;
                 continue;
@@ -320,7 +390,7 @@ impl States {
             }
             let end_of_all = told.first.saturating_add(told.count);
             let (from, end) = (told.first.max(first), end_of_all.min(behind));
-            rows.put((from - first) as usize..end.saturating_sub(first) as usize, slot, told.cell);
+            rows.put(from - first..end.saturating_sub(first), slot, told.cell);
             (*next, *cta) = (end, told.cell.cta());
             if end < end_of_all {
                 aside |= 1 << slot;
@@ -374,6 +444,7 @@ impl States {
 pub struct Row<'t> {
     present: u64,
     cells: &'t [Packed; SLOTS],
+    records: &'t [PlainRecord; SLOTS],
 }
 
 impl Row<'_> {
@@ -389,16 +460,18 @@ impl Row<'_> {
         })
     }
 
-    /// The plain records of an SM's warps.
+    /// The plain records of the warps; `room` is for those of which some slots between have none.
     #[inline(always)]
-    pub fn records<'r>(&self, sm: u16, room: &'r mut [[u8; 8]; SLOTS]) -> &'r [[u8; 8]] {
+    pub fn records<'r>(&'r self, room: &'r mut [PlainRecord; SLOTS]) -> &'r [PlainRecord] {
+        let mut n = self.present.trailing_ones() as usize;
+        let mut rest = self.present & u64::MAX.checked_shl(n as u32).unwrap_or(0);
         // Mostly the first slots have warps, up to some number.
-        let first = self.present.trailing_ones() as usize;
-        room.iter_mut().zip(self.cells).take(first).for_each(|(r, cell)| *r = cell.record(sm));
-        let (mut n, mut rest) = (first, self.present);
-        rest &= u64::MAX.checked_shl(first as u32).unwrap_or(0);
+        if rest == 0 {
+            return &self.records[..n];
+        }
+        room[..n].copy_from_slice(&self.records[..n]);
         while rest != 0 {
-            room[n % SLOTS] = self.cells[rest.trailing_zeros() as usize % SLOTS].record(sm);
+            room[n % SLOTS] = self.records[rest.trailing_zeros() as usize % SLOTS];
             (n, rest) = (n + 1, rest & (rest - 1));
         }
         &room[..n.min(SLOTS)]
@@ -417,7 +490,7 @@ mod tests {
     /// All rows before number `end`.
     fn take(states: &mut States, end: u64) -> Vec<(u64, Vec<(u16, u32)>)> {
         let mut found = Vec::new();
-        states.take(end, |number, row| {
+        states.take(end, 0, |number, row| {
             found.push((number, row.iter().map(|(slot, cell)| (slot, cell.pc)).collect()));
         });
         assert!(states.is_sound(SLOTS));

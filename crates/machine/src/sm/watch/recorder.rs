@@ -122,12 +122,13 @@ impl Recorder {
         self.subs[n].due = if self.has_spans() { 0 } else { self.buckets.end(n) };
     }
 
-    /// The launch is over: what it has seen goes to others.
-    pub fn finish(&mut self, seen: &mut Seen) {
+    /// The launch is over: what it has seen goes to others, and what it did in each step is handed over.
+    pub fn finish(&mut self, seen: &mut Seen) -> Buckets {
         for (n, sub) in self.subs.iter_mut().enumerate() {
             self.buckets.count(&mut seen.states, n, &mut sub.counts);
         }
         seen.take_in(&mut self.seen);
+        self.buckets.take()
     }
 
     fn set_short(&mut self) {

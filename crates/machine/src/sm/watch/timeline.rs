@@ -102,6 +102,11 @@ impl Buckets {
         Buckets { start, shift: FIRST, did, steps: [0; SUB_CORES], ends }
     }
 
+    /// All that it has, which nobody adds to any more.
+    pub fn take(&mut self) -> Buckets {
+        Buckets { did: std::mem::take(&mut self.did), ..*self }
+    }
+
     /// Cycles of a step.
     pub fn cycles(&self) -> u64 {
         1 << self.shift
