@@ -129,8 +129,9 @@ fn counters_of(set: &Set, out: &mut String) {
 const SPEED: &str = "# How fast the timed machine runs
 
 Made by `conformance docs --speed`; nothing here is written by hand. Configuration `h200`, one host thread where not said otherwise. Rates count
-millions of warp instructions a second as the H200 executes them, best of several repetitions, timed and functional in turn; on one thread the
-time on a core counts, where the host tells it, so that other programs matter less. Hosts differ: the ratios are what is promised.
+millions of warp instructions a second as the H200 executes them: of several repetitions, a timed launch and functional ones for as long in
+turn, the one with the median ratio. On one thread the time on a core counts, where the host tells it, so that other programs matter less. Hosts
+differ: the ratios are what is promised.
 
 ";
 

@@ -88,7 +88,7 @@ enum Command {
         /// Measure speed, not accuracy.
         #[arg(long)]
         speed: bool,
-        /// How often each speed is measured; the best counts.
+        /// How often each speed is measured; the median ratio counts.
         #[arg(long, default_value_t = 5)]
         repetitions: u32,
         #[command(flatten)]
@@ -212,7 +212,7 @@ enum Command {
         /// Vectors to use, where this host has them; the widest it has where left out.
         #[arg(long, value_enum)]
         level: Option<Level>,
-        /// How often each is measured; the best counts.
+        /// How often each is measured; the best counts, with --timed and --watched the median ratio.
         #[arg(long, default_value_t = 5)]
         repetitions: u32,
         /// Print the outcome as JSON.

@@ -58,18 +58,15 @@ pub struct Stored {
 }
 
 /// Writes the records of all SMs to the event buffer, SM after SM.
-pub fn store(
-    watchers: &mut [Box<Watcher>],
-    settings: &Settings,
-    memory: &Memory,
-) -> Result<Stored, String> {
+pub fn store(watchers: &mut [Box<Watcher>], settings: &Settings, memory: &Memory) -> Result<Stored, String> {
     let room = usize::try_from(settings.buffer_bytes).unwrap_or(usize::MAX);
     let mut all = Stored { records: 0, lost: 0, bytes: Vec::new() };
     let sms = watchers.len();
     for (n, cell) in watchers.iter_mut().filter_map(|w| w.cell.as_mut()).enumerate() {
         let start = all.bytes.len();
         // Mostly all of its records are still to be made. Who makes them knows how much of the buffer is left.
-        let (made, records) = (std::mem::replace(&mut cell.bytes, std::mem::take(&mut all.bytes)), cell.records);
+        let (made, records) =
+            (std::mem::replace(&mut cell.bytes, std::mem::take(&mut all.bytes)), cell.records);
         let kept = made.len().min(room - start) / settings.form.bytes() * settings.form.bytes();
         cell.bytes.extend_from_slice(&made[..kept]);
         cell.flush(u64::MAX);

@@ -289,7 +289,7 @@ impl Sm {
             let warp: &mut WarpSlot = &mut self.warps[n];
             self.subs[s].unwait(warp.bit, warp.since);
             warp.since = now;
-            warp.marks = self.subs[s].busy(class, now);
+            warp.marks = self.subs[s].marks(class, now);
             self.issue(work, s, n, now);
         }
     }

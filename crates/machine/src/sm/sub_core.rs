@@ -451,7 +451,7 @@ impl SubCore {
         if now >= limit || self.wheel.next() <= now {
             return None;
         }
-        warp.marks = self.busy(warp.class, warp.since);
+        warp.marks = self.marks(warp.class, warp.since);
         self.wheel.from = now + 1;
         Some(now)
     }
@@ -459,7 +459,7 @@ impl SubCore {
     /// A warp waits for nothing but a pipe.
     #[inline(always)]
     pub fn ask(&mut self, warp: &mut WarpSlot) {
-        warp.marks = self.busy(warp.class, warp.since);
+        warp.marks = self.marks(warp.class, warp.since);
         self.want[warp.class as usize] |= 1 << warp.bit.0;
         self.wanted |= 1 << warp.class as u32;
     }
@@ -470,9 +470,16 @@ impl SubCore {
     pub fn why(&self, warp: &WarpSlot, class: Class, now: u64) -> [u64; 3] {
         let waited = now - warp.since;
         let (busy, held) = self.busy(class, now);
-        let throttle = busy.saturating_sub(warp.marks.0).min(waited);
-        let held = held.saturating_sub(warp.marks.1).min(waited - throttle);
+        let throttle = since_mark(busy, warp.marks.0).min(waited);
+        let held = since_mark(held, warp.marks.1).min(waited - throttle);
         [throttle, held, waited - throttle - held]
+    }
+
+    /// What [`SubCore::busy`] tells, as a warp keeps it.
+    #[inline(always)]
+    pub fn marks(&self, class: Class, now: u64) -> (u32, u32) {
+        let (busy, held) = self.busy(class, now);
+        (busy as u32, held as u32)
     }
 
     /// Cycles up to `now` in which the class had no free pipe, and in which the dispatcher was held all the same.
@@ -742,6 +749,13 @@ impl SubCore {
         }
         self.next = next.max(self.dispatch_free).max(now + 1).min(self.wheel.next());
     }
+}
+
+/// What a count of cycles has gained since its low half was kept; nothing where it is less than then. No warp waits for a pipe
+/// for two billion cycles.
+#[inline(always)]
+fn since_mark(count: u64, mark: u32) -> u64 {
+    (count as u32).wrapping_sub(mark).cast_signed().max(0) as u64
 }
 
 fn pipe(p: &Pipe) -> PipeState {

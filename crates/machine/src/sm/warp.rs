@@ -70,8 +70,11 @@ pub struct WarpSlot {
     pub since: u64,
     /// The last issue, from which the next one is counted.
     pub issued: u64,
-    /// Busy cycles of its class's pipes, and held ones, when it began to ask.
-    pub marks: (u64, u64),
+    /// Busy cycles of its class's pipes, and held ones, when it began to ask: the low halves of both.
+    pub marks: (u32, u32),
+    /// Whoever looks at warps now and then need not look before this cycle. It may look too early, never too late.
+    #[serde(skip)]
+    pub look_at: u64,
     /// No place of the scoreboard has a later cycle than this; none that is known, while one is [`UNKNOWN`].
     pub open_until: u64,
     /// The next instruction.
@@ -165,6 +168,7 @@ impl WarpSlot {
             issued: 0,
             since: 0,
             marks: (0, 0),
+            look_at: 0,
             open_until: 0,
             known_until: 0,
             loads: 0,
@@ -289,6 +293,7 @@ impl WarpSlot {
         (self.ahead, self.loaded) = (0, Loaded::default());
         (self.issued, self.since) = (at.saturating_sub(1), at);
         (self.loads, self.stores, self.stores_left) = (0, 0, 0);
+        self.look_at = 0;
         self.is_remapped = false;
         // What the warp before left is over mostly, and then as good as nothing.
         if self.places.len() != places {

@@ -339,10 +339,26 @@ impl TraceCell {
         self.sample_alone(slot, pc, Stall::Wait, from, until);
     }
 
-    /// Takes those of all that a warp did since the instruction before the one that issues now.
+    /// Takes those of all that a warp did since the instruction before the one that issues now, if one is due.
     #[cold]
     #[inline(never)]
     pub fn sample_late(
+        &mut self,
+        slot: u16,
+        (warp, pc): (&mut WarpSlot, u32),
+        sub: &SubCore,
+        timing: &Timing,
+        now: u64,
+    ) {
+        if self.is_due(slot, now + 1) {
+            self.sample_all(slot, (warp, pc), sub, timing, now);
+        }
+        warp.look_at = self.due[usize::from(slot) % SLOTS];
+    }
+
+    /// The same where one is.
+    #[inline(always)]
+    fn sample_all(
         &mut self,
         slot: u16,
         (warp, pc): (&WarpSlot, u32),

@@ -239,7 +239,9 @@ impl Rows {
     /// A slot is in a state in these rows; what lies behind the last one is left out.
     #[inline(always)]
     fn put(&mut self, rows: Range<u64>, slot: usize, cell: Packed) {
-        let Some(first) = self.first.get_mut(rows.start as usize).filter(|_| !rows.is_empty()) else { return };
+        let Some(first) = self.first.get_mut(rows.start as usize).filter(|_| !rows.is_empty()) else {
+            return;
+        };
         let next = std::mem::replace(first, self.begins.len() as u32);
         self.begins.push(Begins { cell, slot: slot as u32, next });
         if let Some(ended) = self.ended.get_mut(rows.end as usize) {

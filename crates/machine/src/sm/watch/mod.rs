@@ -88,7 +88,7 @@ pub trait Watch {
 
     /// The same of an instruction whose warp was chosen, by who looks late.
     #[inline(always)]
-    fn issue_late(&mut self, slot: u16, _: &WarpSlot, pc: u32, sub: &SubCore, timing: &Timing, now: u64) {
+    fn issue_late(&mut self, slot: u16, _: &mut WarpSlot, pc: u32, sub: &SubCore, timing: &Timing, now: u64) {
         self.issue(slot, pc, sub.number, timing, now);
     }
 
@@ -227,8 +227,16 @@ impl Watch for TraceCell {
     }
 
     #[inline(always)]
-    fn issue_late(&mut self, slot: u16, warp: &WarpSlot, pc: u32, sub: &SubCore, timing: &Timing, now: u64) {
-        if self.is_due(slot, now + 1) {
+    fn issue_late(
+        &mut self,
+        slot: u16,
+        warp: &mut WarpSlot,
+        pc: u32,
+        sub: &SubCore,
+        timing: &Timing,
+        now: u64,
+    ) {
+        if now >= warp.look_at {
             self.sample_late(slot, (warp, pc), sub, timing, now);
         }
     }
