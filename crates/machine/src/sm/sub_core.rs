@@ -767,3 +767,16 @@ fn pipe(p: &Pipe) -> PipeState {
         classes,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::since_mark;
+
+    #[test]
+    fn low_halves_of_counts_tell_what_was_gained() {
+        assert_eq!((since_mark(5, 3), since_mark(3, 5), since_mark(7, 7)), (2, 0, 0));
+        // Around the end of the low half.
+        assert_eq!(since_mark((1 << 32) + 5, u32::MAX - 1), 7);
+        assert_eq!(since_mark((1 << 40) + 9, 4), 5);
+    }
+}
