@@ -80,6 +80,30 @@ fn a_replay_is_the_same_again() {
     assert_ne!(again[0].sampled, first.sampled);
 }
 
+/// SMs share the event buffer, one behind the other: what does not fit is lost, and counted.
+#[test]
+fn a_full_event_buffer_keeps_the_first_records() {
+    let config = Config::preset("h200").expect("a preset");
+    let sampled = |buffer_bytes: u64| {
+        let device = Device::with_memory(1 << 30).expect("memory");
+        let module = module(&device);
+        let data = device.alloc(BYTES).expect("room");
+        let mut sampling = Sampling { buffer_bytes, ..Sampling::default() };
+        sampling.settings.period = 16;
+        let timing = Timing { sampling: Some(&sampling), ..Timing::new(&config) };
+        let options = LaunchOptions { threads: 1, timing: Some(timing), ..LaunchOptions::default() };
+        let dim = Dim { grid: [8, 1, 1], block: [128, 1, 1], shared_bytes: 0 };
+        let stats = module.launch(&device, "add", dim, &[&data.to_le_bytes()], &options).expect("runs");
+        *stats.sampled.expect("sampled")
+    };
+    let all = sampled(1 << 20);
+    assert!(all.lost == 0 && all.records as usize == all.bytes.len() / 8);
+    // In the middle of an SM's records, and of a record.
+    let some = sampled(all.bytes.len() as u64 * 5 / 9 + 3);
+    assert!(some.records > 0 && some.lost > 0 && some.records + some.lost == all.records);
+    assert_eq!(some.bytes, all.bytes[..8 * some.records as usize]);
+}
+
 #[test]
 fn what_cannot_be_replayed_is_told() {
     let device = Device::with_memory(1 << 30).expect("memory");

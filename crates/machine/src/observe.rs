@@ -49,42 +49,36 @@ pub fn recorder(sm: &Sm, start: Cycle, options: &RunOptions<'_>) -> Option<Recor
     })
 }
 
-/// What trace cells left in the event buffer.
-pub struct Stored {
-    pub records: u64,
-    pub lost: u64,
-    /// The same bytes, for whoever would read them from there.
-    pub bytes: Vec<u8>,
-}
-
-/// Writes the records of all SMs to the event buffer, SM after SM.
-pub fn store(watchers: &mut [Box<Watcher>], settings: &Settings, memory: &Memory) -> Result<Stored, String> {
-    let room = usize::try_from(settings.buffer_bytes).unwrap_or(usize::MAX);
-    let mut all = Stored { records: 0, lost: 0, bytes: Vec::new() };
+/// Writes the records of all SMs to the event buffer, SM after SM: the bytes that are there then, and how many records were lost.
+pub fn store(
+    watchers: &mut [Box<Watcher>],
+    settings: &Settings,
+    memory: &Memory,
+) -> Result<(Vec<u8>, u64), String> {
+    let (size, room) = (settings.form.bytes(), settings.buffer_bytes as usize);
+    let (mut bytes, mut lost) = (Vec::new(), 0);
     let sms = watchers.len();
     for (n, cell) in watchers.iter_mut().filter_map(|w| w.cell.as_mut()).enumerate() {
-        let start = all.bytes.len();
-        // Mostly all of its records are still to be made. Who makes them knows how much of the buffer is left.
-        let (made, records) =
-            (std::mem::replace(&mut cell.bytes, std::mem::take(&mut all.bytes)), cell.records);
-        let kept = made.len().min(room - start) / settings.form.bytes() * settings.form.bytes();
+        let start = bytes.len();
+        // Records of a long launch are there already, as many as the buffer has room for; the others come behind those of the SMs
+        // before, so that their cell knows what room is left.
+        let made = std::mem::replace(&mut cell.bytes, bytes);
+        let kept = made.len().min(room - start) / size * size;
         cell.bytes.extend_from_slice(&made[..kept]);
         cell.flush(u64::MAX);
-        all.bytes = std::mem::take(&mut cell.bytes);
-        let own = &all.bytes[start..];
-        let made_later = cell.records - records;
-        all.lost += cell.lost + (made.len() - kept) as u64 / settings.form.bytes() as u64;
-        all.records += kept as u64 / settings.form.bytes() as u64 + made_later;
+        lost += cell.lost + ((made.len() - kept) / size) as u64;
+        bytes = std::mem::take(&mut cell.bytes);
+        let own = &bytes[start..];
         memory
             .write_past_caches(settings.buffer + start as u64, own)
             .map_err(|e| format!("the event buffer of the trace cells cannot be written: {e}"))?;
         // Others have about as many.
-        let (own, left) = (own.len(), sms - n - 1);
-        if all.bytes.capacity() - all.bytes.len() < own {
-            all.bytes.reserve((own * left).min(room - all.bytes.len()));
+        let own = own.len();
+        if bytes.capacity() - bytes.len() < own {
+            bytes.reserve((own * (sms - n - 1)).min(room - bytes.len()));
         }
     }
-    Ok(all)
+    Ok((bytes, lost))
 }
 
 /// What all SMs saw of code of so many instructions.

@@ -384,9 +384,9 @@ impl Ppu {
         self.now = end;
         let mut watchers: Vec<Box<Watcher>> = watchers.into_iter().flatten().collect();
         if let Some(settings) = settings {
-            let stored = observe::store(&mut watchers, &settings, memory).map_err(Stopped::Refused)?;
-            self.trace_registers.report(stored.records, stored.lost);
-            timed.sampled = stored.bytes;
+            let (bytes, lost) = observe::store(&mut watchers, &settings, memory).map_err(Stopped::Refused)?;
+            self.trace_registers.report((bytes.len() / settings.form.bytes()) as u64, lost);
+            timed.sampled = bytes;
         }
         if let Some(traffic) = traffic {
             let mut detail = observe::detail(watchers, &contexts[0], begin.instructions, &timed.stalls);
