@@ -1,7 +1,7 @@
 //! The pages on accuracy and speed: tables made from runs, in `docs/`.
 
 use crate::kernels::Kernel;
-use crate::{counters, kernels, micro, stalls, timed, timed_bench, timing};
+use crate::{counters, kernels, micro, stalls, timed, timed_bench, timing, watch_bench};
 use machine::Config;
 use serde_json::Value;
 use std::fmt::Write;
@@ -135,9 +135,16 @@ differ: the ratios are what is promised.
 
 ";
 
+const WATCHED: &str = "## What watching costs
+
+Time of the host over that of a launch that nobody watches, of the same kernel in turn in one process: the median of the ratios. Single kernels
+differ by a few points from run to run; the target is for the time of all of them.
+
+";
+
 /// `docs/speed.md`.
-pub fn speed(report: &timed_bench::Report, host: &str) -> String {
-    format!("{SPEED}{}\nMeasured on {host}.\n", report.tables())
+pub fn speed(report: &timed_bench::Report, watched: &watch_bench::Report, host: &str) -> String {
+    format!("{SPEED}{}\n{WATCHED}{}\nMeasured on {host}.\n", report.tables(), watched.table())
 }
 
 #[cfg(test)]

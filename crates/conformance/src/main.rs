@@ -194,7 +194,7 @@ enum Command {
         /// Measure the timed machine.
         #[arg(long)]
         timed: bool,
-        /// Measure what profiles and samples cost the host.
+        /// Measure what profiles and samples cost the host, of every kernel.
         #[arg(long, conflicts_with = "timed")]
         watched: bool,
         /// Measure the timed machine beside another build of this program, such as one without the optimizer.
@@ -204,7 +204,7 @@ enum Command {
         #[arg(long, default_value = "h200")]
         config: String,
         /// Measure every kernel, not only those with a target.
-        #[arg(long)]
+        #[arg(long, conflicts_with = "watched")]
         all: bool,
         /// Only kernels whose name contains this.
         #[arg(long)]
@@ -282,8 +282,8 @@ fn main() -> ExitCode {
         Command::Bench { directory, timed: true, config, all, filter, repetitions, json, .. } => {
             run_timed_bench(directory, config, all, filter, repetitions, json)
         }
-        Command::Bench { directory, watched: true, config, all, filter, repetitions, json, .. } => {
-            timed_commands::watch_bench(&directory, config, all, filter.as_deref(), repetitions, json)
+        Command::Bench { directory, watched: true, config, filter, repetitions, json, .. } => {
+            timed_commands::watch_bench(&directory, config, filter.as_deref(), repetitions, json)
         }
         Command::Bench { directory, beside: Some(other), config, filter, repetitions, json, .. } => {
             let filter = filter.as_deref();

@@ -237,45 +237,32 @@ pub fn measure_speed(
     Ok(report)
 }
 
-/// What watching costs.
+/// What watching costs, of every kernel.
 pub fn watch_bench(
     directory: &Path,
     config: String,
-    all: bool,
     filter: Option<&str>,
     repetitions: u32,
     json: bool,
 ) -> Result<bool, String> {
     let config = Machine { config, threads: 1 }.load()?;
     let (mut list, _) = kernels::load(directory)?;
-    list.retain(|k| all || watch_bench::KERNELS.contains(&k.name.as_str()));
     list.retain(|k| filter.is_none_or(|part| k.name.contains(part)));
-    let (mut rows, mut lines) = (Vec::new(), Vec::new());
+    let mut report = watch_bench::Report::default();
     for kernel in &list {
-        let (line, value) = match watch_bench::measure(kernel, &config, repetitions) {
-            Ok(row) => {
-                let told = (row.line(), row.json());
-                rows.push(row);
-                told
-            }
-            Err(why) => watch_bench::not_run(&kernel.name, &why),
-        };
+        let line = report.add(kernel, &config, repetitions);
         if !json {
             println!("{line}");
         }
-        lines.push(value);
     }
-    if rows.len() > 1 {
-        let all = watch_bench::together(&rows);
-        if !json {
-            println!("{}", all.line());
-        }
-        lines.push(all.json());
+    if report.rows.is_empty() {
+        return Err("no kernel was measured".into());
     }
-    if json {
-        println!("{:#}", json!(lines));
+    match json {
+        true => println!("{:#}", report.json()),
+        false => println!("{}", report.verdict()),
     }
-    Ok(!rows.is_empty() && rows.iter().all(watch_bench::Row::is_met))
+    Ok(report.is_met())
 }
 
 /// How fast this build is beside another, nothing being optimized while it runs.
@@ -326,10 +313,14 @@ pub fn write_docs(folder: &Path, speed: bool, repetitions: u32, machine: &Machin
     let config = machine.load()?;
     let (list, results) = kernels::load(&test_data("main"))?;
     let (name, text) = if speed {
+        let mut watched = watch_bench::Report::default();
+        list.iter().for_each(|kernel| {
+            watched.add(kernel, &config, repetitions);
+        });
         let list: Vec<Kernel> =
             list.into_iter().filter(|k| timed_bench::TARGETS.iter().any(|(n, _)| *n == k.name)).collect();
         let report = measure_speed(&test_data("main"), &list, &results, &config, repetitions)?;
-        ("speed.md", docs::speed(&report, &host()))
+        ("speed.md", docs::speed(&report, &watched, &host()))
     } else {
         let measure = |title, name| {
             let (list, results) = kernels::load(&test_data(name))?;
