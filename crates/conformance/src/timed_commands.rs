@@ -313,13 +313,14 @@ pub fn write_docs(folder: &Path, speed: bool, repetitions: u32, machine: &Machin
     let config = machine.load()?;
     let (list, results) = kernels::load(&test_data("main"))?;
     let (name, text) = if speed {
+        let (with_target, others): (Vec<Kernel>, Vec<Kernel>) =
+            list.into_iter().partition(|k| timed_bench::TARGETS.iter().any(|(n, _)| *n == k.name));
+        // First, because it tells the most memory that this program has taken so far.
+        let report = measure_speed(&test_data("main"), &with_target, &results, &config, repetitions)?;
         let mut watched = watch_bench::Report::default();
-        list.iter().for_each(|kernel| {
-            watched.add(kernel, &config, repetitions);
-        });
-        let list: Vec<Kernel> =
-            list.into_iter().filter(|k| timed_bench::TARGETS.iter().any(|(n, _)| *n == k.name)).collect();
-        let report = measure_speed(&test_data("main"), &list, &results, &config, repetitions)?;
+        for kernel in with_target.iter().chain(&others) {
+            println!("{}", watched.add(kernel, &config, repetitions));
+        }
         ("speed.md", docs::speed(&report, &watched, &host()))
     } else {
         let measure = |title, name| {

@@ -111,12 +111,13 @@ impl Report {
             "| kernel | nobody watches, ms | exact profile | samples every {PERIOD} cycles | met |\n\
              | --- | --- | --- | --- | --- |\n"
         );
-        let mut put = |r: &Row, met: &str| {
+        let line = |r: &Row, met: &str| {
             let (profiled, sampled) = (Row::percent(r.profiled), Row::percent(r.sampled));
-            let _ = writeln!(out, "| {} | {:.0} | {profiled} | {sampled} | {met} |", r.name, 1e3 * r.plain);
+            format!("| {} | {:.0} | {profiled} | {sampled} | {met} |\n", r.name, 1e3 * r.plain)
         };
-        self.rows.iter().for_each(|r| put(r, ""));
-        put(&self.together(), if self.is_met() { "yes" } else { "no" });
+        out.extend(self.rows.iter().map(|r| line(r, "")));
+        out.extend(self.not_run.iter().map(|(name, _)| format!("| {name} | not run | | | |\n")));
+        out += &line(&self.together(), if self.is_met() { "yes" } else { "no" });
         let (profiled, sampled) = (Row::percent(PROFILED), Row::percent(SAMPLED));
         let _ = writeln!(out, "| target, together | | {profiled} | {sampled} | |");
         out
