@@ -138,7 +138,7 @@ differ: the ratios are what is promised.
 const WATCHED: &str = "## What watching costs
 
 Time of the host over that of a launch that nobody watches, of the same kernel in turn in one process: the median of the ratios. Single kernels
-differ by a few points from run to run; the target is for the time of all of them.
+differ by a few points from run to run.
 
 ";
 

@@ -256,11 +256,11 @@ pub fn watch_bench(
         }
     }
     if report.rows.is_empty() {
-        return Err("no kernel was measured".into());
+        return Err(format!("no kernel of {} was measured", directory.display()));
     }
     match json {
         true => println!("{:#}", report.json()),
-        false => println!("{}", report.verdict()),
+        false => println!("{}", report.together().line()),
     }
     Ok(report.is_met())
 }
