@@ -32,12 +32,10 @@ impl Line {
     }
 }
 
-/// Buckets before the newest one, and with it, that a calendar keeps.
-const KEPT: u64 = 1024;
-/// Places of buckets: more than are kept, so that those ahead are emptied many at a time.
-const PLACES: usize = 2 * KEPT as usize;
-/// Buckets that are emptied at a time: a line of the host's caches.
-const STRETCH: usize = 32;
+/// Buckets that a calendar keeps.
+const KEPT: u64 = 2048;
+/// Buckets that become the newest at a time: a line of the host's caches.
+const STRETCH: u64 = 32;
 
 /// A link of limited width whose users do not ask in the order of their times: time is cut into buckets, each with
 /// room for so many units.
@@ -49,14 +47,12 @@ pub struct Calendar {
     room: u32,
     /// Cycles that a unit takes, in 2^-32 cycles.
     unit: u64,
+    /// Number of the oldest bucket that is kept.
+    oldest: u64,
     /// A ring of units taken. A full bucket has the room and, above it, how far ahead beyond the next bucket the next one
     /// with room may be. Small: hundreds of calendars take turns in the host's caches.
     #[serde(with = "simt::arrays::boxed")]
-    buckets: Box<[u16; PLACES]>,
-    /// Number of the newest bucket that was asked for.
-    newest: u64,
-    /// Buckets after the newest are empty up to this one.
-    emptied: u64,
+    buckets: Box<[u16; KEPT as usize]>,
 }
 
 impl Calendar {
@@ -64,7 +60,7 @@ impl Calendar {
     pub fn new(shift: u32, units: u32) -> Calendar {
         let room = units.clamp(1, u32::from(u16::MAX));
         let unit = (1u64 << (shift + 32)) / u64::from(room);
-        Calendar { shift, room, unit, buckets: Box::new([0; PLACES]), newest: 0, emptied: PLACES as u64 }
+        Calendar { shift, room, unit, oldest: 0, buckets: Box::new([0; KEPT as usize]) }
     }
 
     /// A link that passes `rate` units in a cycle. Buckets are long enough for most users to need only one, and for the
@@ -76,27 +72,24 @@ impl Calendar {
 
     #[inline(always)]
     fn bucket(&mut self, n: u64) -> &mut u16 {
-        &mut self.buckets[n as usize % PLACES]
+        &mut self.buckets[(n % KEPT) as usize]
     }
 
-    /// Bucket `n` is asked for.
+    /// Whether bucket `n` is one of those that are kept.
     #[inline(always)]
-    fn reach(&mut self, n: u64) {
-        self.newest = self.newest.max(n);
-        if n >= self.emptied {
-            self.empty(n);
-        }
+    fn keeps(&self, n: u64) -> bool {
+        n.wrapping_sub(self.oldest) < KEPT
     }
 
-    /// Places up to that of bucket `n` are used again: what they had is no longer kept.
+    /// Bucket `n`, which is not among the oldest, is asked for: from now on it is kept, and so are some behind it.
     #[cold]
-    fn empty(&mut self, n: u64) {
-        let stretch = STRETCH as u64;
-        let first = self.emptied.max((n + 1).saturating_sub(PLACES as u64)) / stretch;
-        for start in (first..=n / stretch).map(|s| (s * stretch) as usize % PLACES) {
-            self.buckets[start..start + STRETCH].fill(0);
+    fn reach(&mut self, n: u64) {
+        let (first, last) = ((self.oldest + KEPT) / STRETCH, n / STRETCH);
+        for stretch in first.max((last + 1).saturating_sub(KEPT / STRETCH))..=last {
+            let start = (stretch * STRETCH % KEPT) as usize;
+            self.buckets[start..start + STRETCH as usize].fill(0);
         }
-        self.emptied = (n / stretch + 1) * stretch;
+        self.oldest = (last + 1) * STRETCH - KEPT;
     }
 
     /// The first bucket from number `n` on that has room, and that room.
@@ -104,14 +97,16 @@ impl Calendar {
     fn with_room(&mut self, mut n: u64) -> (u64, u32) {
         let room = self.room;
         loop {
-            self.reach(n);
+            if !self.keeps(n) {
+                self.reach(n);
+            }
             let used = u32::from(*self.bucket(n));
             if used < room {
                 return (n, room - used);
             }
             // Who asks again for a full stretch passes over it in longer and longer steps.
             let next = n + 1 + u64::from(used - room);
-            if next <= self.newest {
+            if self.keeps(next) {
                 let beyond = u32::from(*self.bucket(next));
                 if beyond >= room {
                     let skipped = used + (beyond - room) + 1;
@@ -125,31 +120,31 @@ impl Calendar {
     /// Units will be taken at about this time.
     #[inline(always)]
     pub fn expect(&self, at: Cycle) {
-        prefetch_at(&self.buckets[(at.0 >> self.shift) as usize % PLACES]);
+        prefetch_at(&self.buckets[((at.0 >> self.shift) % KEPT) as usize]);
     }
 
     /// Takes `units` at `at` or as soon after as there is room; the cycle at which the last of them passes.
     #[inline]
     pub fn take(&mut self, at: Cycle, units: u32) -> Cycle {
-        let wanted = at.0 >> self.shift;
-        self.reach(wanted);
-        let (room, unit) = (self.room, self.unit);
-        let is_kept = self.newest - wanted < KEPT;
+        let (wanted, room, unit) = (at.0 >> self.shift, self.room, self.unit);
+        let is_kept = self.keeps(wanted);
         let bucket = self.bucket(wanted);
-        let used = u32::from(*bucket).min(room) + units;
+        // More than there is room for, where the bucket is full.
+        let used = u32::from(*bucket) + units;
         // Mostly the first bucket is one of those that are kept, and has room.
         if used > room || !is_kept {
-            return self.take_later(wanted, at, units);
+            return self.take_later(at, units);
         }
         *bucket = used as u16;
         let share = (u64::from(used) * unit) >> 32;
-        Cycle((wanted << self.shift) + share.saturating_sub(1)).later(at)
+        Cycle(((wanted << self.shift) + share).max(at.0 + 1) - 1)
     }
 
     /// The same where the first bucket has not enough room.
     #[inline(never)]
-    fn take_later(&mut self, wanted: u64, at: Cycle, units: u32) -> Cycle {
-        let mut n = wanted.max((self.newest + 1).saturating_sub(KEPT));
+    fn take_later(&mut self, at: Cycle, units: u32) -> Cycle {
+        let wanted = at.0 >> self.shift;
+        let mut n = wanted.max(self.oldest);
         let mut left = units;
         loop {
             let (found, free) = self.with_room(n);
@@ -172,8 +167,7 @@ impl Calendar {
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.buckets.fill(0);
-        self.newest = 0;
-        self.emptied = PLACES as u64;
+        self.oldest = 0;
     }
 }
 
@@ -254,20 +248,19 @@ mod tests {
         assert!((1990..2060).contains(&last.0), "{last:?}");
     }
 
-    /// Units taken in each bucket, and the newest: what a calendar must be like.
+    /// Units taken in each bucket, and the oldest that is kept: what a calendar must be like.
     #[derive(Default)]
     struct Model {
         used: std::collections::BTreeMap<u64, u32>,
-        newest: u64,
+        oldest: u64,
     }
 
     impl Model {
         /// The bucket that the last of the units passes in, and how many it has then. Buckets have 4 cycles and 8 units.
         fn take(&mut self, at: u64, mut units: u32) -> (u64, u32) {
-            self.newest = self.newest.max(at / 4);
-            let mut n = (at / 4).max((self.newest + 1).saturating_sub(KEPT));
+            let mut n = (at / 4).max(self.oldest);
             loop {
-                self.newest = self.newest.max(n);
+                self.oldest = self.oldest.max(((n / STRETCH + 1) * STRETCH).saturating_sub(KEPT));
                 let used = self.used.entry(n).or_insert(0);
                 let taken = units.min(8 - *used);
                 *used += taken;
