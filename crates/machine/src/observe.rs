@@ -18,11 +18,21 @@ const CLOSELY: [u32; 1] = [0];
 const SPANS: usize = 40_000;
 const SPANS_OF_ALL: usize = 400_000;
 
+/// Warps for each SM from which on launches take many cycles.
+const MANY_WARPS: u64 = 32;
+
+/// Whether launches on a machine of so many SMs take many cycles, as far as that can be known before.
+pub fn are_long(launches: &[Context<'_>], sms: usize) -> bool {
+    let warps = launches.iter().map(|c| c.launch.ctas().saturating_mul(c.launch.warps().into()));
+    warps.fold(0, u64::saturating_add) / sms.max(1) as u64 >= MANY_WARPS
+}
+
 /// Who watches an SM during a launch, if anybody does.
 pub fn watcher(
     sm: &Sm,
     context: &Context<'_>,
     start: Cycle,
+    is_long: bool,
     settings: Option<&Settings>,
     options: &RunOptions<'_>,
 ) -> Option<Box<Watcher>> {
@@ -33,19 +43,19 @@ pub fn watcher(
             code.filter(|(_, i)| matches!(i.op, Op::Call | Op::Callx)).map(|(n, _)| n as u32).collect();
         TraceCell::new(sm.id.0, sm.trace_spec(), s, sub_cores, start.0, &calls)
     });
-    let recorder = recorder(sm, start, options);
+    let recorder = recorder(sm, start, is_long, options);
     (cell.is_some() || recorder.is_some()).then(|| Box::new(Watcher { cell, recorder }))
 }
 
 /// Who keeps what a profile shows.
-pub fn recorder(sm: &Sm, start: Cycle, options: &RunOptions<'_>) -> Option<Recorder> {
+pub fn recorder(sm: &Sm, start: Cycle, is_long: bool, options: &RunOptions<'_>) -> Option<Recorder> {
     options.detail.then(|| {
         let closely = options.closely.unwrap_or(&CLOSELY);
         let spans = match closely.contains(&sm.id.0.into()) {
             true => SPANS.min(SPANS_OF_ALL / closely.len()),
             false => 0,
         };
-        Recorder::new(sm.id.0, start.0, spans)
+        Recorder::new(sm.id.0, start.0, is_long, spans)
     })
 }
 

@@ -304,12 +304,15 @@ impl Ppu {
                 // Files that differ from new ones in what nobody reads would show in what is saved.
                 let is_saved = options.checkpoints.is_some() || services.is_some();
                 let mut left = std::mem::take(&mut self.files).into_iter().filter(|_| !is_saved);
+                let is_long = observe::are_long(&contexts, self.sms.len());
                 for mut sm in self.sms.drain(..) {
                     sm.record_choices(options.record_choices);
                     sm.watch_progress(options.progress, start);
                     sm.set_program(&program);
                     sm.begin_launch(&begin);
-                    sm.watch(observe::watcher(&sm, &contexts[0], start, settings.as_ref(), options));
+                    let watcher =
+                        observe::watcher(&sm, &contexts[0], start, is_long, settings.as_ref(), options);
+                    sm.watch(watcher);
                     parts.push(Part {
                         sm,
                         work: Work::with_files(contexts.clone(), left.next().unwrap_or_default()),

@@ -88,12 +88,13 @@ impl Ppu {
                     self.memory.host_write(place, image.code.len() as u64 * INSTRUCTION_BYTES);
                 }
                 let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.sms.len());
+                let are_long = observe::are_long(&tasks.contexts, self.sms.len());
                 for mut sm in self.sms.drain(..) {
                     sm.record_choices(false);
                     sm.watch_progress(None, start);
                     sm.set_program(&program);
                     sm.begin_launch(&begin);
-                    let recorder = observe::recorder(&sm, start, options);
+                    let recorder = observe::recorder(&sm, start, are_long, options);
                     sm.watch(recorder.map(|r| Box::new(Watcher { cell: None, recorder: Some(r) })));
                     let work = Work::new(tasks.contexts.clone());
                     parts.push(Part { sm, work, requests: Vec::new(), answers: Vec::new() });

@@ -83,7 +83,8 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    pub fn new(sm: u16, start: u64, most_spans: usize) -> Recorder {
+    /// For a launch, which will take many cycles or not.
+    pub fn new(sm: u16, start: u64, is_long: bool, most_spans: usize) -> Recorder {
         let mut recorder = Recorder {
             sm,
             start,
@@ -92,7 +93,7 @@ impl Recorder {
             barrier: NONE,
             short: 0,
             seen: Seen::default(),
-            buckets: Buckets::new(start),
+            buckets: Buckets::new(start, is_long),
             spans: Vec::new(),
             most_spans,
         };

@@ -7,14 +7,14 @@ use proptest::prelude::*;
 
 #[test]
 fn steps_grow_and_lose_nothing() {
-    let (mut b, mut states) = (Buckets::new(100), States::default());
+    let (mut b, mut states) = (Buckets::new(100, false), States::default());
     b.add(&mut states, Stall::Wait, 110, 150);
     b.add(&mut states, Stall::Selected, 150, 151);
     b.add(&mut states, Stall::Wait, 151, 151);
-    let (mut long, mut others) = (Buckets::new(100), States::default());
+    let (mut long, mut others) = (Buckets::new(100, false), States::default());
     long.add(&mut others, Stall::Barrier, 105, 100_105);
     states.take_in(&mut others);
-    let t = put_together(vec![b, long, Buckets::new(100)], &states);
+    let t = put_together(vec![b, long, Buckets::new(100, false)], &states);
     assert_eq!(t.step, 512);
     assert_eq!((t.sms.len(), t.states.len(), t.memory.len()), (3, 196, 196));
     let sum = |reason: Stall| t.states.iter().map(|s| s[reason as usize]).sum::<u64>();
@@ -28,7 +28,7 @@ fn steps_grow_and_lose_nothing() {
 #[test]
 fn traffic_is_shared_out_by_time() {
     let counts = |n: u64| Counters { l2_sectors: n, dram_read_bytes: 32 * n, ..Counters::default() };
-    let (mut b, mut states) = (Buckets::new(0), States::default());
+    let (mut b, mut states) = (Buckets::new(0, false), States::default());
     b.add(&mut states, Stall::Wait, 0, 64);
     let mut t = put_together(vec![b], &states);
     assert_eq!((t.step, t.states.len(), t.states[0][Stall::Wait as usize]), (16, 4, 16));
@@ -77,9 +77,10 @@ proptest! {
     /// The same as counting cycle by cycle.
     #[test]
     fn states_are_in_the_steps_of_their_cycles(
+        has_many in any::<bool>(),
         all in prop::collection::vec((0u64..3_000, 1u64..2_000, prop::sample::select(vec![Stall::Wait, Stall::Barrier])), 1..40),
     ) {
-        let (mut b, mut states) = (Buckets::new(0), States::default());
+        let (mut b, mut states) = (Buckets::new(0, has_many), States::default());
         for &(from, cycles, reason) in &all {
             b.add(&mut states, reason, from, from + cycles);
         }

@@ -7,8 +7,10 @@ use trace::profile::{Timeline, Track, Traffic};
 
 /// Most steps; with more, two become one.
 const MOST: usize = 256;
-/// Cycles of the first steps, as a power of two.
+/// Cycles of the first steps, as a power of two, and of those of a launch that will have many: most of its waits are shorter, and
+/// lie in one step or two.
 const FIRST: u32 = 4;
+const FIRST_OF_MANY: u32 = 6;
 
 /// Most sub-cores of an SM.
 pub const SUB_CORES: usize = 16;
@@ -94,12 +96,14 @@ pub struct Buckets {
 }
 
 impl Buckets {
-    pub fn new(start: u64) -> Buckets {
-        let ends = [start + (1 << FIRST); SUB_CORES];
+    /// For a launch, which will have many steps or not.
+    pub fn new(start: u64, has_many: bool) -> Buckets {
+        let shift = if has_many { FIRST_OF_MANY } else { FIRST };
+        let ends = [start + (1 << shift); SUB_CORES];
         // Room for all steps that there can be: it does not grow.
         let mut did = Vec::with_capacity(MOST);
         did.push(Did::default());
-        Buckets { start, shift: FIRST, did, steps: [0; SUB_CORES], ends }
+        Buckets { start, shift, did, steps: [0; SUB_CORES], ends }
     }
 
     /// All that it has, which nobody adds to any more.
