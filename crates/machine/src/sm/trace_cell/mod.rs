@@ -59,7 +59,8 @@ struct Slot {
     /// Its next moment, none where the warp is not wanted, and that one's number.
     next: u64,
     number: u64,
-    cta: u16,
+    /// As in [`Cell`].
+    place: u16,
     is_wanted: bool,
 }
 
@@ -148,7 +149,7 @@ impl TraceCell {
             base,
             window: (zero.saturating_add(settings.window.0), zero.saturating_add(settings.window.1)),
             due: [if wants_events { 0 } else { u64::MAX }; SLOTS],
-            slots: [Slot { next: u64::MAX, number: 0, cta: 0, is_wanted: false }; SLOTS],
+            slots: [Slot { next: u64::MAX, number: 0, place: 0, is_wanted: false }; SLOTS],
             told: [start; SLOTS],
             states: States::default(),
             sent: no_records(),
@@ -191,7 +192,8 @@ impl TraceCell {
                 (self.base + number * self.period, number)
             }
         };
-        self.slots[usize::from(slot) % SLOTS] = Slot { next, number, cta, is_wanted };
+        let place = if self.is_plain() { self.sm } else { cta };
+        self.slots[usize::from(slot) % SLOTS] = Slot { next, number, place, is_wanted };
         self.told[usize::from(slot) % SLOTS] = at;
         self.states.start(slot);
         self.set_due(slot);
@@ -259,8 +261,8 @@ impl TraceCell {
         if !self.has_moment(slot, until) {
             return;
         }
-        let cta = self.slots[usize::from(slot) % SLOTS].cta;
-        let cell = |stalls: u32| Cell { pc, stalls, cta };
+        let place = self.slots[usize::from(slot) % SLOTS].place;
+        let cell = |stalls: u32| Cell { pc, stalls, place };
         let missing = warp.map_or([0; 2], |(warp, checks)| missing(warp, checks));
         if self.settings.event.is_some() {
             self.told[usize::from(slot) % SLOTS] = until;
@@ -295,19 +297,19 @@ impl TraceCell {
             return self.sample(slot, pc, 1 << reason as u32, from, until, None);
         }
         let s = &self.slots[usize::from(slot) % SLOTS];
-        let (cta, next) = (s.cta, s.next.saturating_add(self.period));
+        let (place, next) = (s.place, s.next.saturating_add(self.period));
         if until <= next && next < self.window.1 {
             // Mostly there is one.
             return self.take_one(slot, pc, reason, next);
         }
-        self.take(slot, Cell { pc, stalls: 1 << reason as u32, cta }, until);
+        self.take(slot, Cell { pc, stalls: 1 << reason as u32, place }, until);
     }
 
     /// The next moment of a slot is in a state for this reason, and the one behind it comes at `next`.
     #[inline(always)]
     fn take_one(&mut self, slot: u16, pc: u32, reason: Stall, next: u64) {
         let s = &mut self.slots[usize::from(slot) % SLOTS];
-        self.states.put_one(slot, s.number, pc, reason as u32, s.cta);
+        self.states.put_one(slot, s.number, pc, reason as u32, s.place);
         (s.number, s.next) = (s.number + 1, next);
         self.due[usize::from(slot) % SLOTS] = next;
     }
@@ -557,10 +559,7 @@ impl TraceCell {
             Some(_) => self.match_moments(horizon),
             None => horizon.saturating_sub(self.base).div_ceil(self.period),
         };
-        let is_plain = !self.settings.in_turn
-            && self.settings.drain != Drain::LoadStore
-            && self.settings.form == Form::default()
-            && self.fifo.is_fast();
+        let is_plain = self.is_plain();
         let is_last = horizon == u64::MAX;
         if is_plain && !is_last && self.settings.event.is_none() && self.states.mark(end) {
             return;
@@ -569,7 +568,7 @@ impl TraceCell {
         let mut counted = 0;
         let mut states = std::mem::take(&mut self.states);
         let mut chosen = Vec::new();
-        states.take(end, self.sm, |number, row| {
+        states.take(end, |number, row| {
             if is_plain {
                 return self.send_plain(&row);
             }
@@ -596,6 +595,14 @@ impl TraceCell {
             self.first_moment = end;
         }
         self.kept.retain(|&cycle, _| cycle >= horizon);
+    }
+
+    /// Whether records tell nothing but an instruction, its reasons and the SM, and none is lost on the way.
+    fn is_plain(&self) -> bool {
+        !self.settings.in_turn
+            && self.settings.drain != Drain::LoadStore
+            && self.settings.form == Form::default()
+            && self.fifo.is_fast()
     }
 
     /// One warp of each scheduler: the next one behind that which had its turn last.
@@ -644,7 +651,7 @@ impl TraceCell {
             return;
         }
         self.records += 1;
-        let (warp, cta, counters) = (slot, cell.cta, self.counters);
+        let (warp, cta, counters) = (slot, cell.place, self.counters);
         let pc = cell.pc * INSTRUCTION_BYTES;
         let record = Record { pc, stalls: cell.stalls, sm: self.sm, warp, cta, cycle, counters };
         match form == Form::default() {

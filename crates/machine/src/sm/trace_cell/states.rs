@@ -14,36 +14,38 @@ pub const ROWS: usize = 512;
 /// Columns: most warp slots of an SM.
 pub const SLOTS: usize = 64;
 
-/// A warp in a state: its instruction, a bit for every reason, the CTA slot. No reason: no warp.
+/// A warp in a state: its instruction, a bit for every reason, the CTA slot or, where plain records are wanted, the SM's number.
+/// No reason: no warp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Cell {
     pub pc: u32,
     pub stalls: u32,
-    pub cta: u16,
+    pub place: u16,
 }
 
-/// Bits of the reasons in a packed cell, and of the CTA slot: an SM has fewer of those than bits of warp slots.
+/// Bits of the reasons in a packed cell, and of the place, which are as many as a record has for the SM's number: an SM has fewer
+/// CTA slots than bits of warp slots.
 const STALL_BITS: u32 = 22;
-const CTA_BITS: u32 = 10;
+const PLACE_BITS: u32 = 10;
 
 const _: () = assert!(STALLS as u32 <= STALL_BITS);
 
 /// The eight bytes that every record has.
 pub type PlainRecord = [u8; 8];
 
-/// A cell in one word: the eight bytes of a plain record with the CTA slot where that has the SM's number.
+/// A cell in one word: a plain record, where its place is the SM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 struct Packed(u64);
 
 impl Packed {
-    /// Where the CTA slot is.
-    const CTA: u32 = 32 + STALL_BITS;
+    /// Where the place is.
+    const PLACE: u32 = 32 + STALL_BITS;
 
     #[inline(always)]
     fn new(cell: Cell) -> Packed {
         let pc = u64::from(cell.pc.wrapping_mul(INSTRUCTION_BYTES));
-        let cta = u64::from(cell.cta) & ((1 << CTA_BITS) - 1);
-        Packed(cta << Packed::CTA | u64::from(cell.stalls) << 32 | pc)
+        let place = u64::from(cell.place) & ((1 << PLACE_BITS) - 1);
+        Packed(place << Packed::PLACE | u64::from(cell.stalls) << 32 | pc)
     }
 
     #[inline(always)]
@@ -51,27 +53,31 @@ impl Packed {
         Cell {
             pc: self.0 as u32 / INSTRUCTION_BYTES,
             stalls: (self.0 >> 32) as u32 & ((1 << STALL_BITS) - 1),
-            cta: (self.0 >> Packed::CTA) as u16,
+            place: (self.0 >> Packed::PLACE) as u16,
         }
     }
 
-    /// A state for one reason of a CTA that [`Packed::cta`] gave.
+    /// A state for one reason at a place that [`Packed::place`] gave.
     #[inline(always)]
-    fn short(pc: u32, reason: u32, cta: u64) -> Packed {
+    fn short(pc: u32, reason: u32, place: u64) -> Packed {
         let pc = u64::from(pc.wrapping_mul(INSTRUCTION_BYTES));
-        Packed(cta | 1 << (32 + reason) | pc)
+        Packed(place | 1 << (32 + reason) | pc)
     }
 
-    /// The CTA slot alone, where it is.
+    /// The place alone, where it is.
     #[inline(always)]
-    fn cta(self) -> u64 {
-        self.0 >> Packed::CTA << Packed::CTA
+    fn place(self) -> u64 {
+        self.0 >> Packed::PLACE << Packed::PLACE
     }
 
-    /// The plain record of an SM.
     #[inline(always)]
-    fn record(self, sm: u16) -> PlainRecord {
-        (self.0 & ((1 << Packed::CTA) - 1) | u64::from(sm) << Packed::CTA).to_le_bytes()
+    fn record(self) -> PlainRecord {
+        self.0.to_le_bytes()
+    }
+
+    #[inline(always)]
+    fn of(record: PlainRecord) -> Packed {
+        Packed(u64::from_le_bytes(record))
     }
 }
 
@@ -118,12 +124,12 @@ impl Told {
     }
 }
 
-/// What the first words of a list tell, and how many they are, of a slot that was read up to a moment, and its CTA there.
+/// What the first words of a list tell, and how many they are, of a slot that was read up to a moment, and its place there.
 #[inline(always)]
-fn told(words: &[u32], next: u64, cta: u64) -> Option<(Told, usize)> {
+fn told(words: &[u32], next: u64, place: u64) -> Option<(Told, usize)> {
     let &word = words.first()?;
     let short = |reason: u32, count: u32| {
-        let cell = Packed::short(word >> PC, reason, cta);
+        let cell = Packed::short(word >> PC, reason, place);
         (reason < STALLS as u32).then_some(Told {
             slot: slot_of(word),
             cell,
@@ -157,7 +163,7 @@ pub struct States {
     /// Of each slot the moment behind the last one that was told: the next state of the same warp can be told in a word there.
     #[serde(with = "simt::arrays")]
     next: [u64; SLOTS],
-    /// The same of those that became rows, and the CTA there where a packed cell has it.
+    /// The same of those that became rows, and the place there where a packed cell has it.
     #[serde(with = "simt::arrays")]
     read: [(u64, u64); SLOTS],
 }
@@ -185,7 +191,7 @@ const LAST: u32 = u32::MAX;
 /// that it runs need them in turn.
 struct Rows {
     /// States of one row: a list of slots for each row, and those that have one there, a bit each.
-    short: Vec<[Packed; SLOTS]>,
+    short: Vec<[PlainRecord; SLOTS]>,
     has_short: [u64; ROWS],
     /// The others.
     begins: Vec<Begins>,
@@ -193,8 +199,7 @@ struct Rows {
     first: [u32; ROWS],
     /// Slots whose state ended with the row before, a bit each.
     ended: [u64; ROWS],
-    cells: [Packed; SLOTS],
-    records: [PlainRecord; SLOTS],
+    cells: [PlainRecord; SLOTS],
     /// Slots that are in a state of several rows.
     present: u64,
 }
@@ -211,13 +216,12 @@ impl Rows {
         begins: Vec::new(),
         first: [LAST; ROWS],
         ended: [0; ROWS],
-        cells: [Packed(0); SLOTS],
-        records: [[0; 8]; SLOTS],
+        cells: [[0; 8]; SLOTS],
         present: 0,
     };
 
     fn clear(&mut self) {
-        self.short.resize(ROWS, [Packed::default(); SLOTS]);
+        self.short.resize(ROWS, [[0; 8]; SLOTS]);
         self.has_short.fill(0);
         self.begins.clear();
         self.first.fill(LAST);
@@ -231,7 +235,7 @@ impl Rows {
         if let (Some(cells), Some(has)) =
             (self.short.get_mut(row as usize), self.has_short.get_mut(row as usize))
         {
-            cells[slot % SLOTS] = cell;
+            cells[slot % SLOTS] = cell.record();
             *has |= 1 << (slot % SLOTS);
         }
     }
@@ -249,27 +253,30 @@ impl Rows {
         }
     }
 
-    /// Goes on to the next row of an SM: the slots that have a warp there.
+    /// Goes on to the next row, and tells which slots have a warp there.
     #[inline(always)]
-    fn go_to(&mut self, row: usize, sm: u16) -> u64 {
+    fn go_to(&mut self, row: usize) -> Row<'_> {
         self.present &= !self.ended[row % ROWS];
         let mut next = self.first[row % ROWS];
         while let Some(b) = self.begins.get(next as usize) {
-            let slot = b.slot as usize % SLOTS;
-            (self.cells[slot], self.records[slot]) = (b.cell, b.cell.record(sm));
-            self.present |= 1 << slot;
+            self.cells[b.slot as usize % SLOTS] = b.cell.record();
+            self.present |= 1 << (b.slot as usize % SLOTS);
             next = b.next;
         }
         let has_short = self.has_short[row % ROWS];
-        if let Some(short) = self.short.get(row) {
-            let mut rest = has_short;
-            while rest != 0 {
-                let slot = rest.trailing_zeros() as usize % SLOTS;
-                (self.cells[slot], self.records[slot]) = (short[slot], short[slot].record(sm));
-                rest &= rest - 1;
+        match self.short.get(row) {
+            Some(short) if has_short != 0 && self.present == 0 => Row { present: has_short, cells: short },
+            Some(short) => {
+                let mut rest = has_short;
+                while rest != 0 {
+                    let slot = rest.trailing_zeros() as usize % SLOTS;
+                    self.cells[slot] = short[slot];
+                    rest &= rest - 1;
+                }
+                Row { present: self.present | has_short, cells: &self.cells }
             }
+            None => Row { present: self.present, cells: &self.cells },
         }
-        self.present | has_short
     }
 }
 
@@ -281,14 +288,14 @@ impl States {
 
     /// A slot is in a state for one reason at a moment. Moments of a slot are told of in their order.
     #[inline(always)]
-    pub fn put_one(&mut self, slot: u16, number: u64, pc: u32, reason: u32, cta: u16) {
+    pub fn put_one(&mut self, slot: u16, number: u64, pc: u32, reason: u32, place: u16) {
         let s = usize::from(slot) % SLOTS;
         if self.next[s] == number && pc >> (32 - PC) == 0 {
             self.words.push(pc << PC | (s as u32) << REASON_BITS | reason);
             self.next[s] = number + 1;
             return;
         }
-        let cell = Packed::new(Cell { pc, stalls: 1 << reason, cta });
+        let cell = Packed::new(Cell { pc, stalls: 1 << reason, place });
         self.put_in_full(Told { slot: s, cell, first: number, count: 1 });
     }
 
@@ -297,7 +304,7 @@ impl States {
         let (s, reason) = (usize::from(slot) % SLOTS, cell.stalls.trailing_zeros());
         let has_one = cell.stalls.is_power_of_two();
         if has_one && count == 1 {
-            return self.put_one(slot, first, cell.pc, reason, cell.cta);
+            return self.put_one(slot, first, cell.pc, reason, cell.place);
         }
         let is_short = cell.pc >> (32 - PC) == 0 && count >> (32 - REASON_BITS) == 0;
         if has_one && is_short && self.next[s] == first {
@@ -324,19 +331,19 @@ impl States {
         is_little
     }
 
-    /// Takes out all rows of the SM before number `end`, which are over, and hands on those with warps.
-    pub fn take(&mut self, end: u64, sm: u16, mut hand: impl FnMut(u64, Row<'_>)) {
+    /// Takes out all rows before number `end`, which are over, and hands on those with warps.
+    pub fn take(&mut self, end: u64, mut hand: impl FnMut(u64, Row<'_>)) {
         let (all, marks) = (std::mem::take(&mut self.words), std::mem::take(&mut self.marks));
         let mut used = 0;
         for (number, behind) in marks.into_iter().chain([(end, all.len())]) {
             self.words.extend_from_slice(all.get(used..behind).unwrap_or_default());
             used = used.max(behind);
-            self.take_told(number.min(end), sm, &mut hand);
+            self.take_told(number.min(end), &mut hand);
         }
     }
 
     /// The same where all that comes before `end` is told by the words that there are.
-    fn take_told(&mut self, end: u64, sm: u16, hand: &mut impl FnMut(u64, Row<'_>)) {
+    fn take_told(&mut self, end: u64, hand: &mut impl FnMut(u64, Row<'_>)) {
         SCRATCH.with_borrow_mut(|(rows, left)| {
             while self.first < end && !self.words.is_empty() {
                 let behind = end.min(self.first.saturating_add(ROWS as u64));
@@ -345,11 +352,11 @@ impl States {
                 self.make_rows(rows, behind, left);
                 let mut any = 0;
                 for number in self.first..behind {
-                    let present = rows.go_to((number - self.first) as usize, sm);
-                    if present != 0 {
-                        hand(number, Row { present, cells: &rows.cells, records: &rows.records });
+                    let row = rows.go_to((number - self.first) as usize);
+                    any |= row.present;
+                    if row.present != 0 {
+                        hand(number, row);
                     }
-                    any |= present;
                 }
                 std::mem::swap(&mut self.words, left);
                 // Long stretches without warps are passed over.
@@ -368,7 +375,7 @@ impl States {
         let mut n = 0;
         while let Some(&word) = words.get(n) {
             let slot = slot_of(word);
-            let (next, cta) = &mut self.read[slot];
+            let (next, place) = &mut self.read[slot];
             if word & IN_FULL < FOR_LONG {
                 n += 1;
                 if aside >> slot & 1 != 0 || *next >= behind {
@@ -376,13 +383,13 @@ impl States {
                     left.push(word);
                     continue;
                 }
-                let cell = Packed::short(word >> PC, word & IN_FULL, *cta);
+                let cell = Packed::short(word >> PC, word & IN_FULL, *place);
                 // One before the first is none of these.
                 rows.put_one(next.wrapping_sub(first), slot, cell);
                 *next += 1;
                 continue;
             }
-            let Some((told, used)) = told(&words[n..], *next, *cta) else { return };
+            let Some((told, used)) = told(&words[n..], *next, *place) else { return };
             let all = &words[n..n + used];
             n += used;
             if aside >> slot & 1 != 0 || told.first >= behind {
@@ -393,7 +400,7 @@ impl States {
             let end_of_all = told.first.saturating_add(told.count);
             let (from, end) = (told.first.max(first), end_of_all.min(behind));
             rows.put(from - first..end.saturating_sub(first), slot, told.cell);
-            (*next, *cta) = (end, told.cell.cta());
+            (*next, *place) = (end, told.cell.place());
             if end < end_of_all {
                 aside |= 1 << slot;
                 left.extend(Told { first: end, count: end_of_all - end, ..told }.words());
@@ -417,8 +424,8 @@ impl States {
 
     /// What a place in the list tells, and its words, where slots were read up to here.
     fn told_at(&self, n: usize, read: &[(u64, u64); SLOTS]) -> Option<(Told, usize)> {
-        let (next, cta) = read[slot_of(*self.words.get(n)?)];
-        told(&self.words[n..], next, cta)
+        let (next, place) = read[slot_of(*self.words.get(n)?)];
+        told(&self.words[n..], next, place)
     }
 
     /// Whether states that were read from a file are of so many slots.
@@ -437,16 +444,15 @@ impl States {
         if !marks.is_sorted_by(|a, b| a.0 <= b.0 && a.1 <= b.1) {
             return false;
         }
-        let has_cta = |&(_, cta): &(u64, u64)| Packed(cta).cta() == cta;
-        self.read.iter().all(has_cta)
+        let has_place = |&(_, place): &(u64, u64)| Packed(place).place() == place;
+        self.read.iter().all(has_place)
     }
 }
 
 /// A row with warps.
 pub struct Row<'t> {
     present: u64,
-    cells: &'t [Packed; SLOTS],
-    records: &'t [PlainRecord; SLOTS],
+    cells: &'t [PlainRecord; SLOTS],
 }
 
 impl Row<'_> {
@@ -456,24 +462,24 @@ impl Row<'_> {
         let mut rest = self.present;
         std::iter::from_fn(move || {
             let slot = rest.trailing_zeros() as usize;
-            let cell = self.cells.get(slot)?.cell();
+            let cell = Packed::of(*self.cells.get(slot)?).cell();
             rest &= rest - 1;
             Some((slot as u16, cell))
         })
     }
 
-    /// The plain records of the warps; `room` is for those of which some slots between have none.
+    /// The warps' records, where those are plain; `room` is for those of which some slots between have none.
     #[inline(always)]
     pub fn records<'r>(&'r self, room: &'r mut [PlainRecord; SLOTS]) -> &'r [PlainRecord] {
         let mut n = self.present.trailing_ones() as usize;
         let mut rest = self.present & u64::MAX.checked_shl(n as u32).unwrap_or(0);
         // Mostly the first slots have warps, up to some number.
         if rest == 0 {
-            return &self.records[..n];
+            return &self.cells[..n];
         }
-        room[..n].copy_from_slice(&self.records[..n]);
+        room[..n].copy_from_slice(&self.cells[..n]);
         while rest != 0 {
-            room[n % SLOTS] = self.records[rest.trailing_zeros() as usize % SLOTS];
+            room[n % SLOTS] = self.cells[rest.trailing_zeros() as usize % SLOTS];
             (n, rest) = (n + 1, rest & (rest - 1));
         }
         &room[..n.min(SLOTS)]
@@ -486,13 +492,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn cell(pc: u32) -> Cell {
-        Cell { pc, stalls: 1, cta: 0 }
+        Cell { pc, stalls: 1, place: 0 }
     }
 
     /// All rows before number `end`.
     fn take(states: &mut States, end: u64) -> Vec<(u64, Vec<(u16, u32)>)> {
         let mut found = Vec::new();
-        states.take(end, 0, |number, row| {
+        states.take(end, |number, row| {
             found.push((number, row.iter().map(|(slot, cell)| (slot, cell.pc)).collect()));
         });
         assert!(states.is_sound(SLOTS));
