@@ -174,29 +174,15 @@ impl Default for States {
     }
 }
 
-/// A state that begins in a row.
-#[derive(Clone, Copy, Debug)]
-struct Begins {
-    cell: Packed,
-    slot: u32,
-    /// The next one that begins in the same row, or [`LAST`].
-    next: u32,
-}
-
-/// No state more.
-const LAST: u32 = u32::MAX;
-
 /// States by the row that they begin in, and what slots are in while rows are gone through. Often many moments lie in one
 /// state: only the slots whose state changes are looked at from one row to the next. Made once a host thread, since the SMs
 /// that it runs need them in turn.
 struct Rows {
-    /// States of one row: a list of slots for each row, and those that have one there, a bit each.
-    short: Vec<[PlainRecord; SLOTS]>,
-    has_short: [u64; ROWS],
-    /// The others.
-    begins: Vec<Begins>,
-    /// The first of each row.
-    first: [u32; ROWS],
+    /// The states that begin in a row, each in the place of its slot.
+    begin: Vec<[PlainRecord; SLOTS]>,
+    /// Slots that have one there, a bit each: for that row alone, and for more.
+    short: [u64; ROWS],
+    long: [u64; ROWS],
     /// Slots whose state ended with the row before, a bit each.
     ended: [u64; ROWS],
     cells: [PlainRecord; SLOTS],
@@ -211,20 +197,18 @@ thread_local! {
 
 impl Rows {
     const EMPTY: Rows = Rows {
-        short: Vec::new(),
-        has_short: [0; ROWS],
-        begins: Vec::new(),
-        first: [LAST; ROWS],
+        begin: Vec::new(),
+        short: [0; ROWS],
+        long: [0; ROWS],
         ended: [0; ROWS],
         cells: [[0; 8]; SLOTS],
         present: 0,
     };
 
     fn clear(&mut self) {
-        self.short.resize(ROWS, [[0; 8]; SLOTS]);
-        self.has_short.fill(0);
-        self.begins.clear();
-        self.first.fill(LAST);
+        self.begin.resize(ROWS, [[0; 8]; SLOTS]);
+        self.short.fill(0);
+        self.long.fill(0);
         self.ended.fill(0);
         self.present = 0;
     }
@@ -232,22 +216,26 @@ impl Rows {
     /// A slot is in a state in a row, if there is one of that number.
     #[inline(always)]
     fn put_one(&mut self, row: u64, slot: usize, cell: Packed) {
-        if let (Some(cells), Some(has)) =
-            (self.short.get_mut(row as usize), self.has_short.get_mut(row as usize))
+        if let (Some(begin), Some(short)) =
+            (self.begin.get_mut(row as usize), self.short.get_mut(row as usize))
         {
-            cells[slot % SLOTS] = cell.record();
-            *has |= 1 << (slot % SLOTS);
+            begin[slot % SLOTS] = cell.record();
+            *short |= 1 << (slot % SLOTS);
         }
     }
 
     /// A slot is in a state in these rows; what lies behind the last one is left out.
     #[inline(always)]
     fn put(&mut self, rows: Range<u64>, slot: usize, cell: Packed) {
-        let Some(first) = self.first.get_mut(rows.start as usize).filter(|_| !rows.is_empty()) else {
+        if rows.is_empty() {
             return;
-        };
-        let next = std::mem::replace(first, self.begins.len() as u32);
-        self.begins.push(Begins { cell, slot: slot as u32, next });
+        }
+        if let (Some(begin), Some(long)) =
+            (self.begin.get_mut(rows.start as usize), self.long.get_mut(rows.start as usize))
+        {
+            begin[slot % SLOTS] = cell.record();
+            *long |= 1 << (slot % SLOTS);
+        }
         if let Some(ended) = self.ended.get_mut(rows.end as usize) {
             *ended |= 1 << (slot % SLOTS);
         }
@@ -256,26 +244,23 @@ impl Rows {
     /// Goes on to the next row, and tells which slots have a warp there.
     #[inline(always)]
     fn go_to(&mut self, row: usize) -> Row<'_> {
-        self.present &= !self.ended[row % ROWS];
-        let mut next = self.first[row % ROWS];
-        while let Some(b) = self.begins.get(next as usize) {
-            self.cells[b.slot as usize % SLOTS] = b.cell.record();
-            self.present |= 1 << (b.slot as usize % SLOTS);
-            next = b.next;
-        }
-        let has_short = self.has_short[row % ROWS];
-        match self.short.get(row) {
-            Some(short) if has_short != 0 && self.present == 0 => Row { present: has_short, cells: short },
-            Some(short) => {
-                let mut rest = has_short;
+        let (short, long) = (self.short[row % ROWS], self.long[row % ROWS]);
+        let before = self.present & !self.ended[row % ROWS];
+        self.present = before | long;
+        let present = self.present | short;
+        match self.begin.get(row) {
+            // None but those that begin here.
+            Some(begin) if before | long == 0 => Row { present, cells: begin },
+            Some(begin) => {
+                let mut rest = short | long;
                 while rest != 0 {
                     let slot = rest.trailing_zeros() as usize % SLOTS;
-                    self.cells[slot] = short[slot];
+                    self.cells[slot] = begin[slot];
                     rest &= rest - 1;
                 }
-                Row { present: self.present | has_short, cells: &self.cells }
+                Row { present, cells: &self.cells }
             }
-            None => Row { present: self.present, cells: &self.cells },
+            None => Row { present, cells: &self.cells },
         }
     }
 }
@@ -387,6 +372,19 @@ impl States {
                 // One before the first is none of these.
                 rows.put_one(next.wrapping_sub(first), slot, cell);
                 *next += 1;
+                continue;
+            }
+            if word & IN_FULL == FOR_LONG
+                && let Some(&long) = words.get(n + 1)
+                && aside >> slot & 1 == 0
+                && let end = *next + u64::from(long >> REASON_BITS)
+                && *next >= first
+                && end <= behind
+            {
+                // As most are.
+                let cell = Packed::short(word >> PC, long & IN_FULL, *place);
+                rows.put(*next - first..end - first, slot, cell);
+                (*next, n) = (end, n + 2);
                 continue;
             }
             let Some((told, used)) = told(&words[n..], *next, *place) else { return };
