@@ -135,8 +135,9 @@ fn gather(watchers: Vec<Box<Watcher>>, instructions: usize) -> Detail {
         buckets.push(recorder.finish(&mut seen));
         detail.spans.append(&mut recorder.spans);
     }
-    // Equal ones are the same.
-    detail.spans.sort_unstable();
+    // Those of a warp slot come in the order of time.
+    detail.spans.sort_by_key(|s| (s.sm, s.warp));
+    debug_assert!(detail.spans.is_sorted());
     detail.timeline = watch::put_together(buckets, &seen.states);
     detail.work = seen.work().collect();
     detail.causes = seen.causes.list();

@@ -83,7 +83,7 @@ impl Class {
 impl Class {
     /// What it is called when a class has no room.
     #[inline(always)]
-    pub fn throttle(self) -> Stall {
+    pub const fn throttle(self) -> Stall {
         // Looked up, since hosts guess the class badly.
         const OF: [Stall; CLASSES] = {
             let mut of = [Stall::MathPipeThrottle; CLASSES];

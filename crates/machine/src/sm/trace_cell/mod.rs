@@ -14,7 +14,7 @@ mod tests;
 pub use registers::{Drain, Event, RegisterError, Registers, Settings};
 pub use spec::Spec;
 
-use super::code::{Class, Kind, Timing};
+use super::code::{CLASSES, Class, Kind, Timing};
 use super::sub_core::SubCore;
 use super::warp::WarpSlot;
 use super::watch::{Waited, reasons};
@@ -63,6 +63,18 @@ struct Slot {
     place: u16,
     is_wanted: bool,
 }
+
+/// What a warp does one after the other until its instruction issues, by the instruction's class.
+const IN_ORDER: [[Stall; 5]; CLASSES] = {
+    let mut all =
+        [[Stall::Wait, Stall::Wait, Stall::DispatchStall, Stall::NotSelected, Stall::Selected]; CLASSES];
+    let mut n = 0;
+    while n < CLASSES {
+        all[n][1] = Class::ALL[n].throttle();
+        n += 1;
+    }
+    all
+};
 
 fn no_records() -> Box<[PlainRecord; SLOTS]> {
     Box::new([[0; 8]; SLOTS])
@@ -239,7 +251,13 @@ impl TraceCell {
     /// Whether an interval of a slot's warp up to a cycle matters: a moment lies in it.
     #[inline(always)]
     pub fn is_due(&self, slot: u16, until: u64) -> bool {
-        until > self.due[usize::from(slot) % SLOTS]
+        until > self.due(slot)
+    }
+
+    /// The cycle from which on they do.
+    #[inline(always)]
+    pub fn due(&self, slot: u16) -> u64 {
+        self.due[usize::from(slot) % SLOTS]
     }
 
     /// Whether it has a moment that is wanted.
@@ -293,25 +311,35 @@ impl TraceCell {
         if !self.is_due(slot, until) {
             return;
         }
-        if self.wants_events {
-            return self.sample(slot, pc, 1 << reason as u32, from, until, None);
-        }
         let s = &self.slots[usize::from(slot) % SLOTS];
-        let (place, next) = (s.place, s.next.saturating_add(self.period));
-        if until <= next && next < self.window.1 {
+        let next = s.next.saturating_add(self.period);
+        if !self.wants_events && until <= next && next < self.window.1 {
             // Mostly there is one.
             return self.take_one(slot, pc, reason, next);
         }
-        self.take(slot, Cell { pc, stalls: 1 << reason as u32, place }, until);
+        self.sample_several(slot, pc, reason, from, until);
+    }
+
+    /// The same where it may be more than one.
+    #[cold]
+    #[inline(never)]
+    fn sample_several(&mut self, slot: u16, pc: u32, reason: Stall, from: u64, until: u64) {
+        let stalls = 1 << reason as u32;
+        if self.wants_events {
+            return self.sample(slot, pc, stalls, from, until, None);
+        }
+        let place = self.slots[usize::from(slot) % SLOTS].place;
+        self.take(slot, Cell { pc, stalls, place }, until);
     }
 
     /// The next moment of a slot is in a state for this reason, and the one behind it comes at `next`.
     #[inline(always)]
     fn take_one(&mut self, slot: u16, pc: u32, reason: Stall, next: u64) {
         let s = &mut self.slots[usize::from(slot) % SLOTS];
-        self.states.put_one(slot, s.number, pc, reason as u32, s.place);
-        (s.number, s.next) = (s.number + 1, next);
+        let (number, place) = (s.number, s.place);
+        (s.number, s.next) = (number + 1, next);
         self.due[usize::from(slot) % SLOTS] = next;
+        self.states.put_one(slot, number, pc, reason as u32, place);
     }
 
     /// Takes the samples of a wait that matters.
@@ -352,41 +380,35 @@ impl TraceCell {
         timing: &Timing,
         now: u64,
     ) {
-        if self.is_due(slot, now + 1) {
-            self.sample_all(slot, (warp, pc), sub, timing, now);
+        let s = &self.slots[usize::from(slot) % SLOTS];
+        let (at, next) = (s.next, s.next.saturating_add(self.period));
+        if !self.is_due(slot, now + 1) {
+            warp.look_at = self.due(slot);
+            return;
         }
-        warp.look_at = self.due[usize::from(slot) % SLOTS];
+        if self.wants_events || now >= next || next >= self.window.1 {
+            return self.sample_all(slot, (warp, pc), sub, timing, now);
+        }
+        // Mostly there is one. Which reason it falls on is anybody's guess, so the host is not asked for one.
+        let [throttle, held, _] = sub.why(warp, timing.class, now);
+        let (free, chosen) = (warp.since + throttle, warp.since + throttle + held);
+        let n =
+            [warp.since, free, chosen, now].into_iter().map(|from| usize::from(at >= from)).sum::<usize>();
+        warp.look_at = next;
+        self.take_one(slot, pc, IN_ORDER[timing.class as usize][n], next);
     }
 
-    /// The same where one is.
-    #[inline(always)]
+    /// The same where there are more, or somebody wants to know of events.
+    #[cold]
+    #[inline(never)]
     fn sample_all(
         &mut self,
         slot: u16,
-        (warp, pc): (&WarpSlot, u32),
+        (warp, pc): (&mut WarpSlot, u32),
         sub: &SubCore,
         timing: &Timing,
         now: u64,
     ) {
-        let s = &self.slots[usize::from(slot) % SLOTS];
-        let (at, next) = (s.next, s.next.saturating_add(self.period));
-        if !self.wants_events && now < next && next < self.window.1 {
-            // Mostly there is one. Which reason it falls on is anybody's guess, so the host is not asked for one.
-            let [throttle, held, _] = sub.why(warp, timing.class, now);
-            let (free, chosen) = (warp.since + throttle, warp.since + throttle + held);
-            let reasons = [
-                Stall::Wait,
-                timing.class.throttle(),
-                Stall::DispatchStall,
-                Stall::NotSelected,
-                Stall::Selected,
-            ];
-            let n = [warp.since, free, chosen, now]
-                .into_iter()
-                .map(|from| usize::from(at >= from))
-                .sum::<usize>();
-            return self.take_one(slot, pc, reasons[n], next);
-        }
         if self.is_due(slot, warp.since) {
             self.sample_untold(slot, pc, warp.since);
         }
@@ -397,6 +419,7 @@ impl TraceCell {
         if self.is_due(slot, now + 1) {
             self.sample_issue(slot, pc, timing, now);
         }
+        warp.look_at = self.due(slot);
     }
 
     /// Takes the samples of a warp that could issue from some time on and does now, if one is due.

@@ -3,6 +3,7 @@
 //!
 //! They are many, and many SMs take turns in the host's caches: so they are small, and written one behind the other.
 
+use crate::sm::schedule::counts_bits;
 use crate::stall::STALLS;
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
@@ -275,10 +276,23 @@ impl States {
     #[inline(always)]
     pub fn put_one(&mut self, slot: u16, number: u64, pc: u32, reason: u32, place: u16) {
         let s = usize::from(slot) % SLOTS;
-        if self.next[s] == number && pc >> (32 - PC) == 0 {
+        let has_room = self.words.len() < self.words.capacity();
+        if self.next[s] == number && pc >> (32 - PC) == 0 && has_room {
             self.words.push(pc << PC | (s as u32) << REASON_BITS | reason);
             self.next[s] = number + 1;
             return;
+        }
+        self.put_first(slot, number, pc, reason, place);
+    }
+
+    /// The same where it cannot be told in a word, or there has to be room for it first.
+    #[cold]
+    #[inline(never)]
+    fn put_first(&mut self, slot: u16, number: u64, pc: u32, reason: u32, place: u16) {
+        self.words.reserve(FULL);
+        let s = usize::from(slot) % SLOTS;
+        if self.next[s] == number && pc >> (32 - PC) == 0 {
+            return self.put_one(slot, number, pc, reason, place);
         }
         let cell = Packed::new(Cell { pc, stalls: 1 << reason, place });
         self.put_in_full(Told { slot: s, cell, first: number, count: 1 });
@@ -330,25 +344,54 @@ impl States {
     /// The same where all that comes before `end` is told by the words that there are.
     fn take_told(&mut self, end: u64, hand: &mut impl FnMut(u64, Row<'_>)) {
         SCRATCH.with_borrow_mut(|(rows, left)| {
-            while self.first < end && !self.words.is_empty() {
-                let behind = end.min(self.first.saturating_add(ROWS as u64));
-                rows.clear();
-                left.clear();
-                self.make_rows(rows, behind, left);
-                let mut any = 0;
-                for number in self.first..behind {
-                    let row = rows.go_to((number - self.first) as usize);
-                    any |= row.present;
-                    if row.present != 0 {
-                        hand(number, row);
-                    }
-                }
-                std::mem::swap(&mut self.words, left);
-                // Long stretches without warps are passed over.
-                self.first = if any == 0 { self.next_number().clamp(behind, end) } else { behind };
+            #[cfg(target_arch = "x86_64")]
+            if counts_bits() {
+                // SAFETY: the host has these instructions.
+                return unsafe { self.take_rows_with_bit_counts(end, rows, left, hand) };
             }
-            self.first = self.first.max(end);
+            self.take_rows(end, rows, left, hand);
         });
+    }
+
+    /// The same with the instructions that count bits, of which sets of slots need many.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt")]
+    fn take_rows_with_bit_counts(
+        &mut self,
+        end: u64,
+        rows: &mut Rows,
+        left: &mut Vec<u32>,
+        hand: &mut impl FnMut(u64, Row<'_>),
+    ) {
+        self.take_rows(end, rows, left, hand);
+    }
+
+    #[inline(always)]
+    fn take_rows(
+        &mut self,
+        end: u64,
+        rows: &mut Rows,
+        left: &mut Vec<u32>,
+        hand: &mut impl FnMut(u64, Row<'_>),
+    ) {
+        while self.first < end && !self.words.is_empty() {
+            let behind = end.min(self.first.saturating_add(ROWS as u64));
+            rows.clear();
+            left.clear();
+            self.make_rows(rows, behind, left);
+            let mut any = 0;
+            for number in self.first..behind {
+                let row = rows.go_to((number - self.first) as usize);
+                any |= row.present;
+                if row.present != 0 {
+                    hand(number, row);
+                }
+            }
+            std::mem::swap(&mut self.words, left);
+            // Long stretches without warps are passed over.
+            self.first = if any == 0 { self.next_number().clamp(behind, end) } else { behind };
+        }
+        self.first = self.first.max(end);
     }
 
     /// Puts what there is before a moment into its rows, and all else aside.

@@ -106,13 +106,15 @@ impl Causes {
                 return;
             }
         }
-        self.add_other(pc as usize, Entry { key, cycles, count: 1 });
+        self.add_other(pc as usize, key, cycles);
     }
 
     /// The same for a cause that is not among the first, or whose counts would not fit there; a frequent one comes to the
     /// front.
+    #[cold]
     #[inline(never)]
-    fn add_other(&mut self, pc: usize, new: Entry<u64>) {
+    fn add_other(&mut self, pc: usize, key: Key, cycles: u64) {
+        let new = Entry { key, cycles, count: 1 };
         let rows = self.rows.len();
         let first = &mut self.rows[pc].0;
         let is_first = first.iter().any(|e| e.key == new.key);

@@ -267,8 +267,11 @@ impl Recorder {
             return self.chosen_late(slot, warp.row(), sub, class, waited, now);
         }
         self.count(sub, Stall::NotSelected, others);
-        if throttle + held > 0 {
-            self.queues(slot, warp.row(), sub, class, [throttle, held]);
+        if throttle > 0 {
+            self.queues(slot, warp.row(), sub, class, class.throttle(), throttle);
+        }
+        if held > 0 {
+            self.queues(slot, warp.row(), sub, class, Stall::DispatchStall, held);
         }
     }
 
@@ -277,36 +280,24 @@ impl Recorder {
     #[inline(never)]
     fn chosen_late(&mut self, slot: u16, pc: u32, sub: u32, class: Class, waited: Waited, now: u64) {
         let (all, mut from) = reasons(class, waited, now);
+        let cause = *self.sub(sub).last(class);
         for (reason, cycles) in all.into_iter().filter(|(_, n)| *n > 0) {
             self.long_state(slot, pc, reason, from, from + cycles);
+            if reason == class.throttle() || reason == Stall::DispatchStall {
+                self.because(pc, reason, Link::Queue, cause, cycles);
+            }
             from += cycles;
         }
-        self.in_queue(pc, sub, class, [waited.0[0], waited.0[1]]);
     }
 
-    /// A warp waited for a pipe and for the dispatcher.
+    /// A warp waited for a few cycles, for a pipe or for the dispatcher.
     #[cold]
     #[inline(never)]
-    fn queues(&mut self, slot: u16, pc: u32, sub: u32, class: Class, [throttle, held]: [u64; 2]) {
-        if throttle > 0 {
-            self.count(sub, class.throttle(), throttle);
-        }
-        if held > 0 {
-            self.count(sub, Stall::DispatchStall, held);
-        }
-        self.holds_up(slot, pc, throttle.max(held));
-        self.in_queue(pc, sub, class, [throttle, held]);
-    }
-
-    #[inline(always)]
-    fn in_queue(&mut self, pc: u32, sub: u32, class: Class, [throttle, held]: [u64; 2]) {
+    fn queues(&mut self, slot: u16, pc: u32, sub: u32, class: Class, reason: Stall, cycles: u64) {
+        self.count(sub, reason, cycles);
+        self.holds_up(slot, pc, cycles);
         let cause = *self.sub(sub).last(class);
-        if throttle > 0 {
-            self.because(pc, class.throttle(), Link::Queue, cause, throttle);
-        }
-        if held > 0 {
-            self.because(pc, Stall::DispatchStall, Link::Queue, cause, held);
-        }
+        self.because(pc, reason, Link::Queue, cause, cycles);
     }
 
     #[inline(always)]

@@ -76,8 +76,16 @@ impl Seen {
     #[inline(always)]
     pub fn because(&mut self, pc: u32, reason: Stall, link: Link, cause: u32, cycles: u64) {
         if pc as usize >= self.work.len() {
-            self.grow(pc as usize + 1);
+            return self.because_first(pc, reason, link, cause, cycles);
         }
+        self.causes.add(pc, reason, link, cause, cycles);
+    }
+
+    /// The same where there is no room for the instruction yet.
+    #[cold]
+    #[inline(never)]
+    fn because_first(&mut self, pc: u32, reason: Stall, link: Link, cause: u32, cycles: u64) {
+        self.grow(pc as usize + 1);
         self.causes.add(pc, reason, link, cause, cycles);
     }
 

@@ -125,7 +125,9 @@ impl Buckets {
     /// A sub-core has come to a cycle: it is in that one's step.
     pub fn go_on(&mut self, sub: usize, now: u64) {
         let at = now.saturating_sub(self.start);
-        self.reach(at);
+        if at >> self.shift >= self.did.len() as u64 {
+            self.reach(at);
+        }
         self.steps[sub % SUB_CORES] = (at >> self.shift) as u32;
         self.ends[sub % SUB_CORES] = self.start + (((at >> self.shift) + 1) << self.shift);
     }
@@ -133,11 +135,15 @@ impl Buckets {
     /// Counts warp-cycles by reason in the step that a sub-core is in; there are none then.
     pub fn count(&mut self, states: &mut States, sub: usize, counts: &mut StallCycles) {
         let step = self.steps[sub % SUB_CORES] as usize;
-        let Some(did) = self.did.get_mut(step).filter(|_| *counts != [0; STALLS]) else { return };
-        let counts = std::mem::replace(counts, [0; STALLS]);
-        did.warp_cycles += counts.iter().sum::<u64>();
+        let Some(did) = self.did.get_mut(step) else { return };
         did.issued += counts[Stall::Selected as usize];
-        add(&mut states.of(self.shift).cycles[step % MOST], &counts, 0);
+        let mut all = 0;
+        for (sum, n) in states.of(self.shift).cycles[step % MOST].iter_mut().zip(counts) {
+            let n = std::mem::take(n);
+            *sum += n;
+            all += n;
+        }
+        did.warp_cycles += all;
     }
 
     /// Counts a state from one cycle to another.
