@@ -125,6 +125,31 @@ impl Told {
     }
 }
 
+/// Puts states of a moment each that a list begins with into their rows, up to one that is in none of these moments: how many.
+#[inline(never)]
+fn put_short(
+    words: &[u32],
+    read: &mut [(u64, u64); SLOTS],
+    rows: &mut Rows,
+    moments: Range<u64>,
+) -> usize {
+    let Some(begin) = rows.begin.first_chunk_mut::<ROWS>() else { return 0 };
+    let (first, many) = (moments.start, moments.end - moments.start);
+    for (n, &word) in words.iter().enumerate() {
+        let slot = slot_of(word);
+        let (next, place) = &mut read[slot];
+        let row = next.wrapping_sub(first);
+        if word & IN_FULL >= FOR_LONG || row >= many {
+            return n;
+        }
+        let row = row as usize % ROWS;
+        begin[row][slot] = Packed::short(word >> PC, word & IN_FULL, *place).record();
+        rows.short[row] |= 1 << slot;
+        *next += 1;
+    }
+    words.len()
+}
+
 /// What the first words of a list tell, and how many they are, of a slot that was read up to a moment, and its place there.
 #[inline(always)]
 fn told(words: &[u32], next: u64, place: u64) -> Option<(Told, usize)> {
@@ -214,14 +239,13 @@ impl Rows {
         self.present = 0;
     }
 
-    /// A slot is in a state in a row, if there is one of that number.
+    /// A slot is in a state in one of the rows.
     #[inline(always)]
     fn put_one(&mut self, row: u64, slot: usize, cell: Packed) {
-        if let (Some(begin), Some(short)) =
-            (self.begin.get_mut(row as usize), self.short.get_mut(row as usize))
-        {
-            begin[slot % SLOTS] = cell.record();
-            *short |= 1 << (slot % SLOTS);
+        let row = row as usize % ROWS;
+        if let Some(begin) = self.begin.first_chunk_mut::<ROWS>() {
+            begin[row][slot % SLOTS] = cell.record();
+            self.short[row] |= 1 << (slot % SLOTS);
         }
     }
 
@@ -402,6 +426,13 @@ impl States {
         let mut aside = 0u64;
         let mut n = 0;
         while let Some(&word) = words.get(n) {
+            if word & IN_FULL < FOR_LONG && aside == 0 {
+                let put = put_short(&words[n..], &mut self.read, rows, first..behind);
+                n += put;
+                if put > 0 {
+                    continue;
+                }
+            }
             let slot = slot_of(word);
             let (next, place) = &mut self.read[slot];
             if word & IN_FULL < FOR_LONG {
@@ -411,9 +442,10 @@ impl States {
                     left.push(word);
                     continue;
                 }
-                let cell = Packed::short(word >> PC, word & IN_FULL, *place);
                 // One before the first is none of these.
-                rows.put_one(next.wrapping_sub(first), slot, cell);
+                if *next >= first {
+                    rows.put_one(*next - first, slot, Packed::short(word >> PC, word & IN_FULL, *place));
+                }
                 *next += 1;
                 continue;
             }
