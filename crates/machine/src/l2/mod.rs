@@ -5,6 +5,7 @@ mod pair;
 mod search;
 mod spec;
 mod tags;
+mod words;
 
 pub use map::{Map, Place};
 pub use pair::{Ask, Pair};

@@ -65,7 +65,7 @@ fn bytes(sectors: u8) -> u32 {
 
 impl Pair {
     pub fn new(map: Map, spec: &super::Spec, dram: &dram::Spec, number: u32) -> Pair {
-        let slice = Slice {
+        let slice = |_| Slice {
             tags: Tags::new(spec.sets, spec.ways, spec.copy_ways),
             port: Calendar::with_rate(spec.bytes_per_cycle),
             link: Calendar::with_rate(spec.far_bytes_per_cycle),
@@ -80,7 +80,7 @@ impl Pair {
             atomic_latency: u64::from(spec.atomic_latency),
             sectors_per_access: (dram.access_bytes / SECTOR as u32).clamp(1, SECTORS),
             access_bytes: dram.access_bytes,
-            slices: vec![slice; map.halves() as usize],
+            slices: (0..map.halves()).map(slice).collect(),
             channels: (0..map.channels())
                 .map(|n| dram::Channel::new(dram, number * map.channels() + n))
                 .collect(),
@@ -102,18 +102,7 @@ impl Pair {
         if near != home {
             self.slices[near].tags.expect(ask.place.set);
         }
-    }
-
-    /// The same, with what [`Pair::expect`] asked for at hand.
-    #[inline(always)]
-    pub fn expect_lines(&self, near: u32, ask: &Ask) {
-        let (near, home) = (near as usize, ask.place.home as usize);
-        if !self.slices[home].tags.expect_line(ask.place.set, ask.line) {
-            self.channels[ask.place.channel as usize].expect(ask.place.position);
-        }
-        if near != home {
-            self.slices[near].tags.expect_line(ask.place.set, ask.line);
-        }
+        self.channels[ask.place.channel as usize].expect(ask.place.position);
     }
 
     /// When the answer to a request leaves the slice of half `near`.
@@ -176,7 +165,7 @@ impl Pair {
             let way = slice.tags.way(at);
             present = way.valid() & ask.sectors;
             if present != 0 {
-                done = done.later(way.ready);
+                done = done.later(way.ready());
             }
         }
         let missing = ask.sectors & !present;
@@ -199,9 +188,10 @@ impl Pair {
                 at
             }
         };
-        let way = self.slices[near].tags.way(at);
-        way.set(VALID, missing);
-        way.ready = way.ready.later(back);
+        self.slices[near].tags.change(at, |way| {
+            way.set(VALID, missing);
+            way.wait_for(back);
+        });
         done.later(back)
     }
 
@@ -213,7 +203,7 @@ impl Pair {
         line: u64,
         sectors: u8,
         at: Cycle,
-        flags: u32,
+        flags: u16,
     ) -> Cycle {
         let start = self.look_up(home, at, sectors);
         let mut done = start + self.latency;
@@ -221,12 +211,14 @@ impl Pair {
         let found = tags.touch(place.set, line);
         let mut present = 0;
         if let Some(at) = found {
-            let way = tags.way(at);
-            present = way.valid() & sectors;
-            way.state = (way.state & !HOST) | flags;
-            if present != 0 {
-                done = done.later(way.ready);
-            }
+            tags.change(at, |way| {
+                present = way.valid() & sectors;
+                way.take(HOST);
+                way.put(flags);
+                if present != 0 {
+                    done = done.later(way.ready());
+                }
+            });
         }
         self.count(u64::from(count(sectors)), u64::from(count(present)));
         let missing = sectors & !present;
@@ -245,7 +237,7 @@ impl Pair {
         sectors: u8,
         at: Cycle,
         found: Option<Slot>,
-        flags: u32,
+        flags: u16,
     ) -> Cycle {
         let all = self.with_neighbours(sectors);
         let accesses = count(all) / self.sectors_per_access;
@@ -256,14 +248,15 @@ impl Pair {
             Some(slot) => slot,
             None => self.make_room(home, place, line, flags, at),
         };
-        let way = self.slices[home].tags.way(slot);
-        way.set(VALID, all);
-        way.clear(PARTIAL, all);
-        way.ready = way.ready.later(done);
+        self.slices[home].tags.change(slot, |way| {
+            way.set(VALID, all);
+            way.clear(PARTIAL, all);
+            way.wait_for(done);
+        });
         done
     }
 
-    fn make_room(&mut self, half: usize, place: &Place, line: u64, flags: u32, at: Cycle) -> Slot {
+    fn make_room(&mut self, half: usize, place: &Place, line: u64, flags: u16, at: Cycle) -> Slot {
         let (slot, evicted) = self.slices[half].tags.allocate(place.set, line, flags);
         self.write_back(half, at, evicted);
         slot
@@ -276,7 +269,7 @@ impl Pair {
         if dirty == 0 {
             return;
         }
-        debug_assert!(way.state & REPLICA == 0, "copies are never written");
+        debug_assert!(!way.has(REPLICA), "copies are never written");
         let place = self.map.place(line);
         debug_assert_eq!(place.home as usize, half);
         let channel = &mut self.channels[place.channel as usize];
@@ -299,7 +292,7 @@ impl Pair {
         if near == home {
             let tags = &mut self.slices[home].tags;
             let copied = match tags.find(place.set, ask.line) {
-                Some(at) => tags.way(at).state & COPIED != 0,
+                Some(at) => tags.way(at).has(COPIED),
                 None => true,
             };
             if copied && self.slices.len() > 1 {
@@ -322,29 +315,30 @@ impl Pair {
     fn end_copy(&mut self, half: usize, place: &Place, line: u64, sectors: u8) {
         let tags = &mut self.slices[half].tags;
         if let Some(at) = tags.find(place.set, line) {
-            tags.way(at).clear(VALID, sectors);
+            tags.change(at, |way| way.clear(VALID, sectors));
         }
     }
 
     /// Writes sectors in a slice: at their home, or a copy on the way there.
-    fn write(&mut self, half: usize, place: &Place, ask: &Ask, at: Cycle, flags: u32) {
+    fn write(&mut self, half: usize, place: &Place, ask: &Ask, at: Cycle, flags: u16) {
         let slot = match self.slices[half].tags.touch(place.set, ask.line) {
             Some(slot) => slot,
             None => self.make_room(half, place, ask.line, flags, at),
         };
-        let way = self.slices[half].tags.way(slot);
-        way.state &= !HOST;
-        if flags & REPLICA == 0 {
-            way.set(DIRTY, ask.sectors);
-            // The way here may have left one in the other half.
-            way.state |= COPIED;
-        }
-        if ask.whole {
-            way.set(VALID, ask.sectors);
-            way.clear(PARTIAL, ask.sectors);
-        } else {
-            way.set(PARTIAL, ask.sectors & !way.valid());
-        }
+        self.slices[half].tags.change(slot, |way| {
+            way.take(HOST);
+            if flags & REPLICA == 0 {
+                way.set(DIRTY, ask.sectors);
+                // The way here may have left one in the other half.
+                way.put(COPIED);
+            }
+            if ask.whole {
+                way.set(VALID, ask.sectors);
+                way.clear(PARTIAL, ask.sectors);
+            } else {
+                way.set(PARTIAL, ask.sectors & !way.valid());
+            }
+        });
     }
 
     fn atomic(&mut self, near: usize, place: &Place, ask: &Ask) -> Cycle {
@@ -364,7 +358,7 @@ impl Pair {
             let way = tags.way(at);
             missing = ask.sectors & !way.valid();
             if missing != ask.sectors {
-                done = done.later(way.ready);
+                done = done.later(way.ready());
             }
         }
         self.count(lookups, lookups - u64::from(count(missing)));
@@ -387,9 +381,10 @@ impl Pair {
             // Write-backs of earlier copies happen while the host copies: they cost launches nothing.
             None => self.slices[home].tags.allocate(place.set, line, HOST).0,
         };
-        let way = self.slices[home].tags.way(slot);
-        way.set(VALID, sectors);
-        way.set(DIRTY, sectors);
+        self.slices[home].tags.change(slot, |way| {
+            way.set(VALID, sectors);
+            way.set(DIRTY, sectors);
+        });
     }
 
     /// Forgets all lines, as if they had been written back, and who uses what when.

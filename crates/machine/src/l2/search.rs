@@ -1,36 +1,37 @@
 //! Searches of a set's ways: without branches that depend on what is there, which a host's guess is mostly wrong about.
 
-/// Where a number is in a list first. A set has 64 ways at most.
+/// Where a number is first among those that lie two in a word, the first one in its lower half. There are 32 words at most.
 #[inline(always)]
-pub fn position(list: &[u32], wanted: u32) -> Option<usize> {
+pub fn position(words: &[u64], wanted: u32) -> Option<usize> {
     #[cfg(target_arch = "x86_64")]
-    if list.len() <= 64 {
+    if words.len() <= 32 {
         // SAFETY: every x86-64 host has these instructions.
-        let find = |list: &[u32]| unsafe { x86::find(list, wanted) };
-        let found = by_length(list, find);
+        let find = |words: &[u64]| unsafe { x86::find(words, wanted) };
+        let found = by_length::<10, _>(words, find);
         return (found != 0).then(|| found.trailing_zeros() as usize);
     }
-    list.iter().position(|&word| word == wanted)
+    words.iter().flat_map(|word| [*word as u32, (*word >> 32) as u32]).position(|number| number == wanted)
 }
 
-/// Where the least number of a list is first; 0 in an empty one.
+/// Where the least of the numbers that lie four in a word, the first one in its lowest bits, is first; 0 where there is none.
+/// There are 16 words at most.
 #[inline(always)]
-pub fn least(list: &[u32]) -> usize {
+pub fn least(words: &[u64]) -> usize {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: as above.
-    let least = by_length(list, |list| unsafe { x86::minimum(list) });
-    #[cfg(not(target_arch = "x86_64"))]
-    let least = list.iter().fold(u32::MAX, |least, &word| least.min(word));
-    position(list, least).unwrap_or(0)
+    if words.len() <= 16 {
+        // SAFETY: as above.
+        let find = |words: &[u64]| unsafe { x86::least(words) };
+        return by_length::<5, _>(words, find).trailing_zeros() as usize % 64;
+    }
+    let all = words.iter().flat_map(|word| [0, 16, 32, 48].map(|shift| (*word >> shift) as u16));
+    all.enumerate().min_by_key(|&(n, number)| (number, n)).map_or(0, |(n, _)| n)
 }
 
-/// Searches a list; the loops of usual lengths are unrolled.
+/// Searches a list; the loops of usual lengths are unrolled: those of 16 ways, and of another number of words.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn by_length<T>(list: &[u32], search: impl Fn(&[u32]) -> T) -> T {
-    if let Some(list) = list.first_chunk::<20>().filter(|_| list.len() == 20) {
-        search(list)
-    } else if let Some(list) = list.first_chunk::<16>().filter(|_| list.len() == 16) {
+fn by_length<const USUAL: usize, T>(list: &[u64], search: impl Fn(&[u64]) -> T) -> T {
+    if let Some(list) = list.first_chunk::<USUAL>().filter(|_| list.len() == USUAL) {
         search(list)
     } else {
         search(list)
@@ -42,54 +43,61 @@ mod x86 {
     use std::arch::x86_64::*;
 
     /// Words of a vector.
-    const WIDE: usize = 4;
+    const WIDE: usize = 2;
 
     #[inline]
     #[target_feature(enable = "sse2")]
-    fn vector(words: &[u32; WIDE]) -> __m128i {
-        let [a, b, c, d] = words.map(|word| word as i32);
-        _mm_set_epi32(d, c, b, a)
+    fn vector(words: &[u64; WIDE]) -> __m128i {
+        _mm_set_epi64x(words[1] as i64, words[0] as i64)
     }
 
-    /// Where a number is in a list of up to 64, a bit each.
+    /// Where a number of 32 bits is among those of up to 32 words, a bit each.
     #[inline]
     #[target_feature(enable = "sse2")]
-    pub fn find(list: &[u32], wanted: u32) -> u64 {
+    pub fn find(words: &[u64], wanted: u32) -> u64 {
         let pattern = _mm_set1_epi32(wanted as i32);
-        let (chunks, rest) = list.as_chunks::<WIDE>();
-        let mut found = 0;
-        for (n, chunk) in chunks.iter().enumerate() {
-            let equal = _mm_cmpeq_epi32(vector(chunk), pattern);
-            found |= (_mm_movemask_ps(_mm_castsi128_ps(equal)) as u64) << (WIDE * n);
+        let (chunks, rest) = words.as_chunks::<WIDE>();
+        let mut all = 0;
+        for (n, words) in chunks.iter().enumerate() {
+            let equal = _mm_cmpeq_epi32(vector(words), pattern);
+            all |= (_mm_movemask_ps(_mm_castsi128_ps(equal)) as u64) << (2 * WIDE * n);
         }
-        for (n, &word) in rest.iter().enumerate() {
-            found |= u64::from(word == wanted) << (WIDE * chunks.len() + n);
+        if let &[last] = rest {
+            let found = u64::from(last as u32 == wanted) | u64::from((last >> 32) as u32 == wanted) << 1;
+            all |= found << (2 * WIDE * chunks.len());
         }
-        found
+        all
     }
 
+    /// A bit for each of the numbers of 16 bits that is the one in a pattern.
     #[inline]
     #[target_feature(enable = "sse2")]
-    fn lesser(a: __m128i, b: __m128i) -> __m128i {
-        let is_less = _mm_cmplt_epi32(a, b);
-        _mm_or_si128(_mm_and_si128(is_less, a), _mm_andnot_si128(is_less, b))
+    fn equal(words: &[u64; WIDE], pattern: __m128i) -> u64 {
+        let equal = _mm_cmpeq_epi16(vector(words), pattern);
+        _mm_movemask_epi8(_mm_packs_epi16(equal, _mm_setzero_si128())) as u64
     }
 
-    /// The least number of a list.
+    /// Where the least number of 16 bits is among those of up to 16 words, a bit each.
     #[inline]
     #[target_feature(enable = "sse2")]
-    pub fn minimum(list: &[u32]) -> u32 {
-        // Comparisons are of signed words, whose order is that of the others with the highest bit turned.
-        let turned = _mm_set1_epi32(i32::MIN);
-        let (chunks, rest) = list.as_chunks::<WIDE>();
-        let mut least = _mm_set1_epi32(i32::MAX);
-        for chunk in chunks {
-            least = lesser(_mm_xor_si128(vector(chunk), turned), least);
+    pub fn least(words: &[u64]) -> u64 {
+        // Comparisons are of signed numbers, whose order is that of the others with the highest bit turned.
+        let turned = _mm_set1_epi16(i16::MIN);
+        let (chunks, rest) = words.as_chunks::<WIDE>();
+        let last = [rest.first().copied().unwrap_or(u64::MAX), u64::MAX];
+        let mut least = _mm_xor_si128(vector(&last), turned);
+        for words in chunks {
+            least = _mm_min_epi16(_mm_xor_si128(vector(words), turned), least);
         }
-        let least = lesser(least, _mm_shuffle_epi32::<0b0100_1110>(least));
-        let least = lesser(least, _mm_shuffle_epi32::<0b1011_0001>(least));
-        let least = _mm_cvtsi128_si32(_mm_xor_si128(least, turned)) as u32;
-        rest.iter().fold(least, |least, &word| least.min(word))
+        let least = _mm_min_epi16(_mm_shuffle_epi32::<0b0100_1110>(least), least);
+        let least = _mm_min_epi16(_mm_shuffle_epi32::<0b1011_0001>(least), least);
+        let least = _mm_min_epi16(_mm_shufflelo_epi16::<0b1011_0001>(least), least);
+        let pattern = _mm_set1_epi16((_mm_cvtsi128_si32(least) as u16 ^ 1 << 15) as i16);
+        let mut all = 0;
+        for (n, words) in chunks.iter().enumerate() {
+            all |= equal(words, pattern) << (4 * WIDE * n);
+        }
+        if rest.is_empty() { all } else { all | equal(&last, pattern) << (4 * WIDE * chunks.len()) }
     }
 }
 
@@ -104,9 +112,20 @@ mod tests {
             list in prop::collection::vec(prop::sample::select(vec![0, 1, 2, 3, 1 << 31, 1 << 31 | 5, u32::MAX]), 0..80),
             wanted in 0u32..4,
         ) {
-            prop_assert_eq!(position(&list, wanted), list.iter().position(|&word| word == wanted));
-            let first = list.iter().min().and_then(|least| list.iter().position(|word| word == least));
-            prop_assert_eq!(least(&list), first.unwrap_or(0));
+            let words: Vec<u64> = list.as_chunks().0.iter().map(|[a, b]| u64::from(*a) | u64::from(*b) << 32).collect();
+            let pairs = &list[..2 * words.len()];
+            prop_assert_eq!(position(&words, wanted), pairs.iter().position(|&number| number == wanted));
+        }
+
+        #[test]
+        fn the_least_is_the_first_of_the_least(
+            list in prop::collection::vec(prop::sample::select(vec![1u16, 2, 3, 7, 0x7fff, 0x8000, 0x8003, u16::MAX]), 0..80),
+        ) {
+            let word = |four: &[u16; 4]| four.iter().rev().fold(0, |word, &n| word << 16 | u64::from(n));
+            let words: Vec<u64> = list.as_chunks().0.iter().map(word).collect();
+            let fours = &list[..4 * words.len()];
+            let first = fours.iter().min().and_then(|least| fours.iter().position(|n| n == least));
+            prop_assert_eq!(least(&words), first.unwrap_or(0));
         }
     }
 }

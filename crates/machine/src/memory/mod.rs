@@ -23,9 +23,6 @@ use serde::{Deserialize, Serialize};
 /// Requests of an exchange from which on host threads share the work: fewer are done before they have started.
 const WORTH_SHARING: usize = 256;
 
-/// Packets by which the host's caches are asked for what a packet needs before its turn.
-const LOOK_AHEAD: usize = 3;
-
 /// A pair of slices and its list of packets in an exchange.
 #[derive(Debug, Serialize, Deserialize)]
 struct Part {
@@ -65,17 +62,8 @@ impl Part {
             }
         }
         self.order.sort_unstable();
-        let place = |key: u64| (&gpcs[(key >> 24) as usize & 0xff], key as u32 & 0xff_ffff);
-        let expect_lines = |pair: &Pair, key: u64| {
-            let (gpc, n) = place(key);
-            pair.expect_lines(gpc.half, gpc.packet(n));
-        };
-        self.order.iter().take(LOOK_AHEAD).for_each(|&key| expect_lines(&self.pair, key));
-        for (i, &key) in self.order.iter().enumerate() {
-            if let Some(&key) = self.order.get(i + LOOK_AHEAD) {
-                expect_lines(&self.pair, key);
-            }
-            let (gpc, n) = place(key);
+        for &key in &self.order {
+            let (gpc, n) = (&gpcs[(key >> 24) as usize & 0xff], key as u32 & 0xff_ffff);
             gpc.answer(n, self.pair.serve(gpc.half, gpc.packet(n)));
         }
         self.anything |= !self.order.is_empty();

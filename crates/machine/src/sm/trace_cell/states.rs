@@ -127,12 +127,7 @@ impl Told {
 
 /// Puts states of a moment each that a list begins with into their rows, up to one that is in none of these moments: how many.
 #[inline(never)]
-fn put_short(
-    words: &[u32],
-    read: &mut [(u64, u64); SLOTS],
-    rows: &mut Rows,
-    moments: Range<u64>,
-) -> usize {
+fn put_short(words: &[u32], read: &mut [(u64, u64); SLOTS], rows: &mut Rows, moments: Range<u64>) -> usize {
     let Some(begin) = rows.begin.first_chunk_mut::<ROWS>() else { return 0 };
     let (first, many) = (moments.start, moments.end - moments.start);
     for (n, &word) in words.iter().enumerate() {
