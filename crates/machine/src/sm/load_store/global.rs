@@ -61,7 +61,7 @@ impl LoadStore {
         }
         // Each goes over all of them and asks for what the next one reads.
         pieces.list_mut().iter_mut().for_each(|p| p.slot = self.cache.expect_slot(p.mark));
-        pieces.list().iter().for_each(|p| self.flights.expect(self.cache.flight_of(p.slot)));
+        pieces.list().iter().for_each(|p| self.flights.expect(self.cache.flight_of(p.slot.into())));
         let tags = pieces.rounds();
         let begin = self.tags.serve(at, u64::from(tags));
         counters.l1_requests += 1;
@@ -128,13 +128,13 @@ impl LoadStore {
             }
             let mut chain = NONE;
             if let Some(at) = slot {
+                chain = self.cache.flight_of(at);
                 let s = self.cache.slot(at);
                 let there = sectors & s.valid();
                 ready = ready.later(s.ready(there));
                 let coming = sectors & s.pending() & !s.valid();
                 missing = sectors & !there & !coming;
                 found += count(there | coming);
-                chain = s.flight;
                 s.ask(missing);
                 all_found &= coming == 0;
                 if coming != 0 && waits {
@@ -158,7 +158,7 @@ impl LoadStore {
                 false => self.flights.start(place, fills, missing, chain),
             };
             if let Some(at) = slot {
-                self.cache.slot(at).flight = token;
+                self.cache.set_flight(at, token);
             }
             self.send(looked, Sent { kind: RequestKind::Load, ..Sent::new(token, p.line, missing) }, out);
         }
@@ -236,7 +236,7 @@ impl LoadStore {
                     // What was never written can be anything, so a written sector is complete, and can be read at once.
                     s.fill(sectors & !s.valid() & !s.pending(), looked);
                 }
-                s.stores += (whole != 0) as u16 + (sectors != whole) as u16;
+                s.stores(u64::from(whole != 0) + u64::from(sectors != whole));
                 fills = sectors;
             }
             // Whole sectors need not be read behind, so they do not travel with others.
@@ -404,8 +404,7 @@ impl LoadStore {
         let Some(flight) = finished.filter(|f| f.sectors != 0) else { return };
         let Some(at) = self.cache.find_from(flight.slot, r.line, || Tags::mark(r.line)) else { return };
         if r.kind == RequestKind::Store {
-            let slot = self.cache.slot(at);
-            slot.stores = slot.stores.saturating_sub(1);
+            self.cache.slot(at).stored();
             return;
         }
         // What comes is written before it can be read, as far from its arrival as a store is from its issue.
@@ -415,7 +414,7 @@ impl LoadStore {
         // The line may have been dropped and asked for again since: then this answer is not its.
         let token = r.token.0;
         let mut before = NONE;
-        let mut now = self.cache.slot(at).flight;
+        let mut now = self.cache.flight_of(at);
         while now != NONE && now != token {
             before = now;
             now = self.flights.get(now).next;
@@ -423,10 +422,9 @@ impl LoadStore {
         if now == NONE {
             return;
         }
-        let slot = self.cache.slot(at);
-        slot.fill(flight.sectors, r.at);
+        self.cache.slot(at).fill(flight.sectors, r.at);
         match before {
-            NONE => slot.flight = flight.next,
+            NONE => self.cache.set_flight(at, flight.next),
             b => self.flights.get(b).next = flight.next,
         }
     }

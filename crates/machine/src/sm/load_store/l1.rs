@@ -16,51 +16,52 @@ use std::collections::{BinaryHeap, VecDeque};
 /// No flight.
 pub const NONE: u32 = u32::MAX;
 
-/// Sectors that loads can read, now or at `ready`, as a shift in a line's state.
+/// What is known of a line in a word: sectors that loads can read, now or when they are ready; sectors asked for and not answered;
+/// store requests on their way; and, above them, when the last of its sectors came. As shifts.
 const VALID: u32 = 0;
-/// Sectors asked for and not answered, as a shift.
 const PENDING: u32 = 4;
+const STORES: u32 = 8;
+const READY: u32 = 21;
 
-/// One line. It never lies across two lines of the host's caches.
+/// Store requests that are counted.
+const MOST_STORES: u64 = (1 << (READY - STORES)) - 1;
+
+const _: () = assert!(crate::sm::LAST_CYCLE < 1 << (u64::BITS - READY));
+
+/// One line. Small: many SMs take turns in the host's caches, and lines that follow each other are mostly used together.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-#[repr(align(32))]
+#[repr(align(16))]
 pub struct Slot {
-    pub line: u64,
-    /// When the last of its sectors came.
-    ready: Cycle,
+    line: u32,
     /// Its last use, a count and not a time.
-    used: u64,
-    /// First of the requests that are on their way for it, or [`NONE`].
-    pub flight: u32,
-    state: u16,
-    /// Store requests for it on their way: the line is known meanwhile, though nothing can be read from it.
-    pub stores: u16,
+    used: u16,
+    /// First of the requests that are on their way for it, or [`NO_FLIGHT`].
+    flight: u16,
+    known: u64,
 }
+
+/// No flight, in a slot.
+const NO_FLIGHT: u16 = u16::MAX;
 
 impl Slot {
     #[inline(always)]
-    fn sectors(&self, what: u32) -> u8 {
-        (self.state >> what) as u8 & 15
-    }
-
-    #[inline(always)]
     fn set(&mut self, what: u32, sectors: u8) {
-        self.state |= u16::from(sectors & 15) << what;
+        self.known |= u64::from(sectors & 15) << what;
     }
 
     #[inline(always)]
     fn clear(&mut self, what: u32, sectors: u8) {
-        self.state &= !(u16::from(sectors & 15) << what);
+        self.known &= !(u64::from(sectors & 15) << what);
     }
 
     #[inline(always)]
     pub fn valid(&self) -> u8 {
-        self.sectors(VALID)
+        (self.known >> VALID) as u8 & 15
     }
 
     #[inline(always)]
     pub fn pending(&self) -> u8 {
-        self.sectors(PENDING)
+        (self.known >> PENDING) as u8 & 15
     }
 
     /// These sectors are asked for.
@@ -75,16 +76,37 @@ impl Slot {
         self.clear(VALID, sectors);
     }
 
-    /// A store to the line finds it.
+    /// A store to the line finds it: it has sectors, or stores of it are on their way, though nothing can be read from it then.
     #[inline(always)]
     pub fn is_known(&self) -> bool {
-        self.valid() | self.pending() != 0 || self.stores != 0
+        self.known & ((1 << READY) - 1) != 0
+    }
+
+    /// Requests with stores to the line leave. More than are counted are never under way at once.
+    #[inline(always)]
+    pub fn stores(&mut self, requests: u64) {
+        let more = requests.min(MOST_STORES - (self.known >> STORES & MOST_STORES));
+        self.known += more << STORES;
+    }
+
+    /// The answer to one of them came.
+    #[inline(always)]
+    pub fn stored(&mut self) {
+        if self.known >> STORES & MOST_STORES != 0 {
+            self.known -= 1 << STORES;
+        }
+    }
+
+    /// As its set's order has it, in the slot `at`.
+    #[inline(always)]
+    fn entry(&self, at: u32) -> u64 {
+        u64::from(self.used) << SLOT_BITS | u64::from(at)
     }
 
     /// When all of these sectors, which are here, are there.
     #[inline(always)]
     pub fn ready(&self, sectors: u8) -> Cycle {
-        if sectors != 0 { self.ready } else { Cycle(0) }
+        if sectors != 0 { Cycle(self.known >> READY) } else { Cycle(0) }
     }
 
     /// These sectors come at `at`.
@@ -93,7 +115,8 @@ impl Slot {
         if sectors != 0 {
             self.clear(PENDING, sectors);
             self.set(VALID, sectors);
-            self.ready = self.ready.later(at);
+            let below = self.known & ((1 << READY) - 1);
+            self.known = self.known.max(at.0 << READY | below);
         }
     }
 }
@@ -139,7 +162,7 @@ pub struct Tags {
     sets: Box<[Set]>,
     ways: u32,
     /// Counts uses.
-    clock: u64,
+    clock: u16,
     /// For [`Tags::oldest`]: lines that cannot give way now.
     aside: Vec<u64>,
 }
@@ -176,10 +199,21 @@ impl Tags {
         }
     }
 
+    /// The number that a line is known by: 32 bits, enough for 512 GB of addresses.
+    #[inline(always)]
+    fn number(line: u64) -> u32 {
+        (line / LINE) as u32
+    }
+
     /// What an entry has of its line: bits of a hash and, below them, the place among neighbours.
     #[inline(always)]
     pub fn mark(line: u64) -> u32 {
-        let n = line / LINE;
+        Tags::mark_of(Tags::number(line))
+    }
+
+    #[inline(always)]
+    fn mark_of(number: u32) -> u32 {
+        let n = u64::from(number);
         let hash = (n / NEIGHBOURS).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         (((hash >> 48) & !(NEIGHBOURS - 1)) | (n % NEIGHBOURS)) as u32
     }
@@ -197,8 +231,8 @@ impl Tags {
     /// in order through 208, 216, 224, 240, 256 and 288 KB it is 0, 7, 26, 53, 68 and 100 %. 16 sets by lot give 1, 6, 13,
     /// 36, 66 and 96 %, and with this factor where allocations begin 0, 7, 14, 48, 73 and 90 %.
     #[inline(always)]
-    fn set(&self, line: u64) -> usize {
-        let n = line / LINE;
+    fn set(&self, number: u32) -> usize {
+        let n = u64::from(number);
         let x = (n ^ n >> 11).wrapping_mul(0x687D_9F75_582F_2ACD);
         let x = (x ^ x >> 29).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         // The highest bits; of one set there is no bit.
@@ -214,7 +248,7 @@ impl Tags {
     /// The same with its mark.
     #[inline(always)]
     pub fn find_marked(&self, line: u64, mark: u32) -> Option<u32> {
-        let mask = self.table.len() - 1;
+        let (mask, number) = (self.table.len() - 1, Tags::number(line));
         let mut place = self.home(mark);
         loop {
             let entry = self.table[place & mask];
@@ -222,7 +256,7 @@ impl Tags {
                 return None;
             }
             let slot = entry & 0xffff;
-            if entry >> 16 == mark && self.slots[slot as usize].line == line {
+            if entry >> 16 == mark && self.slots[slot as usize].line == number {
                 return Some(slot);
             }
             place += 1;
@@ -233,7 +267,7 @@ impl Tags {
     #[inline(always)]
     pub fn find_from(&self, before: u32, line: u64, mark: impl FnOnce() -> u32) -> Option<u32> {
         match self.slots.get(before as usize) {
-            Some(slot) if slot.line == line => Some(before),
+            Some(slot) if slot.line == Tags::number(line) => Some(before),
             _ => self.find_marked(line, mark()),
         }
     }
@@ -259,10 +293,19 @@ impl Tags {
         slot
     }
 
-    /// First of the requests that are on their way for the line of a slot.
+    /// First of the requests that are on their way for the line of a slot, or [`NONE`].
     #[inline(always)]
-    pub fn flight_of(&self, at: u16) -> u32 {
-        self.slots.get(usize::from(at)).map_or(NONE, |slot| slot.flight)
+    pub fn flight_of(&self, at: u32) -> u32 {
+        match self.slots.get(at as usize).map_or(NO_FLIGHT, |slot| slot.flight) {
+            NO_FLIGHT => NONE,
+            token => token.into(),
+        }
+    }
+
+    /// The same from now on. A request beyond those that can be named, of which an SM never has so many under way, is not known.
+    #[inline(always)]
+    pub fn set_flight(&mut self, at: u32, token: u32) {
+        self.slots[at as usize].flight = u16::try_from(token).unwrap_or(NO_FLIGHT);
     }
 
     /// A slot will be used soon.
@@ -279,8 +322,36 @@ impl Tags {
     /// Marks a line as used last.
     #[inline(always)]
     pub fn touch(&mut self, at: u32) {
+        self.slots[at as usize].used = self.tick();
+    }
+
+    /// A line is used now.
+    #[inline(always)]
+    fn tick(&mut self) -> u16 {
+        if self.clock == u16::MAX {
+            self.count_anew();
+        }
         self.clock += 1;
-        self.slots[at as usize].used = self.clock;
+        self.clock
+    }
+
+    /// Once in so many uses as can be counted: their order in the least numbers.
+    #[cold]
+    fn count_anew(&mut self) {
+        let mut order: Vec<u32> = (0..self.slots.len() as u32).collect();
+        order.sort_unstable_by_key(|&at| self.slots[at as usize].used);
+        for set in &mut self.sets {
+            set.queue.clear();
+            set.again.clear();
+        }
+        for (n, &at) in (1..).zip(&order) {
+            let slot = &mut self.slots[at as usize];
+            slot.used = n;
+            let (entry, number) = (slot.entry(at), slot.line);
+            let set = self.set(number);
+            self.sets[set].queue.push_back(entry);
+        }
+        self.clock = order.len() as u16;
     }
 
     /// Takes the line that was not used for longest out of its set's order, but none that waits for an answer.
@@ -291,7 +362,7 @@ impl Tags {
         while let Some(entry) = set.first() {
             let at = entry as u32 & ((1 << SLOT_BITS) - 1);
             let slot = &self.slots[at as usize];
-            let now = slot.used << SLOT_BITS | u64::from(at);
+            let now = slot.entry(at);
             if now != entry {
                 set.again.push(Reverse(now));
             } else if slot.pending() != 0 {
@@ -308,7 +379,8 @@ impl Tags {
     /// A slot for a line that is not there, without sectors; None if every line of the set waits for an answer.
     #[inline]
     pub fn insert(&mut self, line: u64) -> Option<u32> {
-        let set = self.set(line);
+        let number = Tags::number(line);
+        let set = self.set(number);
         let at = if self.sets[set].lines() < self.ways as usize {
             self.slots.len() as u32
         } else {
@@ -316,27 +388,20 @@ impl Tags {
             self.unlist(at, self.slots[at as usize].line);
             at
         };
-        self.clock += 1;
-        let slot = Slot { line, ready: Cycle(0), used: self.clock, flight: NONE, state: 0, stores: 0 };
-        self.put(set, at, slot);
-        Some(at)
-    }
-
-    /// Puts a line that is used last into a slot, the next new one or one that was left.
-    #[inline(always)]
-    fn put(&mut self, set: usize, at: u32, slot: Slot) {
-        self.list(at, slot.line);
-        self.sets[set].queue.push_back(slot.used << SLOT_BITS | u64::from(at));
+        let slot = Slot { line: number, used: self.tick(), flight: NO_FLIGHT, known: 0 };
+        self.list(at, number);
+        self.sets[set].queue.push_back(slot.entry(at));
         match self.slots.get_mut(at as usize) {
             Some(old) => *old = slot,
             None => self.slots.push(slot),
         }
+        Some(at)
     }
 
     /// Enters a line in the table.
     #[inline(always)]
-    fn list(&mut self, at: u32, line: u64) {
-        let mark = Tags::mark(line);
+    fn list(&mut self, at: u32, number: u32) {
+        let mark = Tags::mark_of(number);
         let mask = self.table.len() - 1;
         let mut place = self.home(mark);
         while self.table[place & mask] != EMPTY {
@@ -347,8 +412,8 @@ impl Tags {
 
     /// Takes a line out of the table. Entries behind it move up where they would not be found any more.
     #[inline(always)]
-    fn unlist(&mut self, at: u32, line: u64) {
-        let mark = Tags::mark(line);
+    fn unlist(&mut self, at: u32, number: u32) {
+        let mark = Tags::mark_of(number);
         let mask = self.table.len() - 1;
         let mut hole = self.home(mark);
         let wanted = mark << 16 | at;
@@ -402,9 +467,11 @@ mod tests {
         #[test]
         fn the_least_recently_used_line_gives_way(
             uses in prop::collection::vec((0u64..40, 0u8..10), 1..400),
+            before in prop::sample::select(vec![0, u16::MAX - 70, u16::MAX]),
         ) {
             // One set of 12 lines.
             let mut tags = Tags::new(12 * LINE as u32, 1);
+            tags.clock = before;
             let mut model = Model::default();
             for (n, action) in uses {
                 let line = n * LINE;
