@@ -99,8 +99,8 @@ impl Slot {
 
     /// As its set's order has it, in the slot `at`.
     #[inline(always)]
-    fn entry(&self, at: u32) -> u64 {
-        u64::from(self.used) << SLOT_BITS | u64::from(at)
+    fn entry(&self, at: u32) -> u32 {
+        u32::from(self.used) << SLOT_BITS | at
     }
 
     /// When all of these sectors, which are here, are there.
@@ -126,9 +126,9 @@ impl Slot {
 #[derive(Serialize, Deserialize)]
 struct Set {
     /// Lines as they came in.
-    queue: VecDeque<u64>,
+    queue: VecDeque<u32>,
     /// Lines that were used again by the time that their turn came.
-    again: BinaryHeap<Reverse<u64>>,
+    again: BinaryHeap<Reverse<u32>>,
 }
 
 /// Bits of an entry that name the slot.
@@ -142,7 +142,7 @@ impl Set {
 
     /// Takes out the entry that is first in the order.
     #[inline(always)]
-    fn first(&mut self) -> Option<u64> {
+    fn first(&mut self) -> Option<u32> {
         match (self.queue.front(), self.again.peek()) {
             (Some(&a), Some(&Reverse(b))) if b < a => self.again.pop().map(|Reverse(entry)| entry),
             (None, _) => self.again.pop().map(|Reverse(entry)| entry),
@@ -164,7 +164,7 @@ pub struct Tags {
     /// Counts uses.
     clock: u16,
     /// For [`Tags::oldest`]: lines that cannot give way now.
-    aside: Vec<u64>,
+    aside: Vec<u32>,
 }
 
 /// Lines next to each other whose entries lie together; a power of two. Half a line of the host's caches.
@@ -360,7 +360,7 @@ impl Tags {
         let set = &mut self.sets[set];
         let mut found = None;
         while let Some(entry) = set.first() {
-            let at = entry as u32 & ((1 << SLOT_BITS) - 1);
+            let at = entry & ((1 << SLOT_BITS) - 1);
             let slot = &self.slots[at as usize];
             let now = slot.entry(at);
             if now != entry {
