@@ -3,6 +3,7 @@
 use super::answers::is_data;
 use super::core::Sm;
 use super::sub_core::Bit;
+use super::trace_cell::TraceCell;
 use super::warp::{Owner, WarpSlot};
 use super::work::{CtaSlot, Work};
 use crate::units::Cycle;
@@ -19,7 +20,7 @@ fn executes<'w, 'l>(work: &'w Work<'l>, warp: &WarpSlot) -> Option<&'w CtaSlot<'
 
 /// Where in the host's memory that of an SM lies which its every turn looks at: addresses and bytes. Itself and its sub-cores come
 /// first.
-pub struct Whereabouts([(usize, usize); 6]);
+pub struct Whereabouts([(usize, usize); 11]);
 
 impl Whereabouts {
     /// The SM has its turn now.
@@ -33,8 +34,11 @@ impl Whereabouts {
     }
 }
 
+/// Nothing lies there.
+const NOWHERE: (usize, usize) = (0, 0);
+
 /// Where a list lies.
-pub(super) fn extent<T>(list: &[T]) -> (usize, usize) {
+pub(in crate::sm) fn extent<T>(list: &[T]) -> (usize, usize) {
     (list.as_ptr() as usize, size_of_val(list))
 }
 
@@ -43,7 +47,13 @@ impl Sm {
     pub fn whereabouts(&self) -> Whereabouts {
         let (own, subs) = (extent(std::slice::from_ref(self)), extent(&self.subs));
         let [sets, ports] = self.load_store.extents();
-        Whereabouts([own, subs, self.fetch.extent(), self.constants.extent(), sets, ports])
+        let (fetch, constants) = (self.fetch.extent(), self.constants.extent());
+        let watched = self.watcher.as_deref();
+        let [due, slots, next] =
+            watched.and_then(|w| w.cell.as_ref()).map_or([NOWHERE; 3], TraceCell::extents);
+        let recorder = watched.and_then(|w| w.recorder.as_ref());
+        let [warps, recorded] = recorder.map_or([NOWHERE; 2], |r| r.extents(self.subs.len()));
+        Whereabouts([own, subs, fetch, constants, sets, ports, due, slots, next, warps, recorded])
     }
 
     /// Answers until `until` are known, and so are the warps that will run. One step goes over all of them before the next

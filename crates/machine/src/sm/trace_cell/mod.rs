@@ -15,6 +15,7 @@ pub use registers::{Drain, Event, RegisterError, Registers, Settings};
 pub use spec::Spec;
 
 use super::code::{CLASSES, Class, Kind, Timing};
+use super::look_ahead::extent;
 use super::sub_core::SubCore;
 use super::warp::WarpSlot;
 use super::watch::{Waited, reasons};
@@ -185,6 +186,11 @@ impl TraceCell {
             lost: 0,
             settings: settings.clone(),
         })
+    }
+
+    /// Where in the host's memory that lies which is looked at most.
+    pub fn extents(&self) -> [(usize, usize); 3] {
+        [extent(&self.due), extent(&self.slots), self.states.extent()]
     }
 
     /// A warp takes a slot; its cycles are told of from `at` on.

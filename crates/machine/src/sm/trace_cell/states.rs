@@ -3,6 +3,7 @@
 //!
 //! They are many, and many SMs take turns in the host's caches: so they are small, and written one behind the other.
 
+use crate::sm::look_ahead::extent;
 use crate::sm::schedule::counts_bits;
 use crate::stall::STALLS;
 use serde::{Deserialize, Serialize};
@@ -286,6 +287,11 @@ impl Rows {
 }
 
 impl States {
+    /// Where in the host's memory that lies which is looked at most.
+    pub fn extent(&self) -> (usize, usize) {
+        extent(&self.next)
+    }
+
     /// A warp takes a slot.
     pub fn start(&mut self, slot: u16) {
         self.next[usize::from(slot) % SLOTS] = NEVER;

@@ -4,6 +4,7 @@ use super::seen::Seen;
 use super::timeline::{Buckets, SUB_CORES};
 use super::{Accessed, Checks, Counts, Waited, reasons};
 use crate::sm::code::{CLASSES, Class, Producer};
+use crate::sm::look_ahead::extent;
 use crate::sm::warp::{NO_LINE, Ready, WarpSlot};
 use crate::stall::{STALLS, Stall, StallCycles};
 use serde::{Deserialize, Serialize};
@@ -99,6 +100,11 @@ impl Recorder {
         };
         recorder.set_short();
         recorder
+    }
+
+    /// Where in the host's memory that lies which is looked at most, for an SM of so many sub-cores.
+    pub fn extents(&self, sub_cores: usize) -> [(usize, usize); 2] {
+        [extent(&self.slots), extent(&self.subs[..sub_cores.min(SUB_CORES)])]
     }
 
     pub fn start(&mut self, slot: u16, linear: u64) {
