@@ -72,7 +72,7 @@ pub trait Watch {
     fn wait(
         &mut self,
         slot: u16,
-        warp: &WarpSlot,
+        warp: &mut WarpSlot,
         sub: u32,
         checks: impl Checks,
         reason: Stall,
@@ -143,7 +143,7 @@ impl Watch for () {
     fn execute_one(&mut self, _: u32, _: u32) {}
 
     #[inline(always)]
-    fn wait(&mut self, _: u16, _: &WarpSlot, _: u32, _: impl Checks, _: Stall, _: u64, _: u64) {}
+    fn wait(&mut self, _: u16, _: &mut WarpSlot, _: u32, _: impl Checks, _: Stall, _: u64, _: u64) {}
 
     #[inline(always)]
     fn waited(&mut self, _: u16, _: &WarpSlot, _: u32, _: Class, _: Waited, _: u64) {}
@@ -194,7 +194,7 @@ impl Watch for TraceCell {
     fn wait(
         &mut self,
         slot: u16,
-        warp: &WarpSlot,
+        warp: &mut WarpSlot,
         _: u32,
         checks: impl Checks,
         reason: Stall,
@@ -209,6 +209,7 @@ impl Watch for TraceCell {
                 // The last that a scoreboard is waited for: nothing else is missing.
                 _ => self.sample_alone(slot, warp.pc, reason, from, until),
             }
+            warp.look_at = self.due(slot);
         }
     }
 
@@ -281,7 +282,7 @@ impl Watch for Recorder {
     fn wait(
         &mut self,
         slot: u16,
-        warp: &WarpSlot,
+        warp: &mut WarpSlot,
         sub: u32,
         checks: impl Checks,
         reason: Stall,
@@ -337,7 +338,7 @@ impl<A: Watch, B: Watch> Watch for (&mut A, &mut B) {
     fn wait(
         &mut self,
         slot: u16,
-        warp: &WarpSlot,
+        warp: &mut WarpSlot,
         sub: u32,
         checks: impl Checks,
         reason: Stall,
@@ -464,9 +465,9 @@ impl Watcher {
 
     /// A warp waits at its next instruction for something that is not on the scoreboard.
     #[inline(never)]
-    pub fn wait(&mut self, slot: u16, warp: &WarpSlot, reason: Stall, until: u64) {
-        let sub = warp.sub_core.into();
-        with_watch!(self, watch => watch.wait(slot, warp, sub, (), reason, warp.since, until));
+    pub fn wait(&mut self, slot: u16, warp: &mut WarpSlot, reason: Stall, until: u64) {
+        let (sub, since) = (warp.sub_core.into(), warp.since);
+        with_watch!(self, watch => watch.wait(slot, warp, sub, (), reason, since, until));
     }
 
     /// An instruction executes and issues by itself.
