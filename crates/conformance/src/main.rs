@@ -190,6 +190,7 @@ enum Command {
     },
     /// Measure functional rates beside a bare loop of the same shape, or with --timed those of the timed machine beside them.
     Bench {
+        /// Has launch files in kernels/ and h200.json, as crates/conformance/tests/data/main has.
         directory: PathBuf,
         /// Measure the timed machine.
         #[arg(long)]
