@@ -27,7 +27,7 @@ pub fn least(words: &[u64]) -> usize {
     all.enumerate().min_by_key(|&(n, number)| (number, n)).map_or(0, |(n, _)| n)
 }
 
-/// Searches a list; the loops of usual lengths are unrolled: those of 16 ways, and of another number of words.
+/// Searches a list; the loop of the usual length, that of 20 ways, is unrolled.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn by_length<const USUAL: usize, T>(list: &[u64], search: impl Fn(&[u64]) -> T) -> T {

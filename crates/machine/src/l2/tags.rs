@@ -226,8 +226,9 @@ impl Tags {
     #[inline(always)]
     pub fn find(&self, set: u32, line: u64) -> Option<Slot> {
         let first = self.first(set);
-        let way = search::position(&self.sets.list()[first..first + self.ways.div_ceil(2)], tag(line))?;
-        Some(Slot { set, way: way as u32 })
+        let way = search::position(&self.sets.list()[first..first + self.ways.div_ceil(2)], tag(line));
+        // The last word may have a half more.
+        way.filter(|&way| way < self.ways).map(|way| Slot { set, way: way as u32 })
     }
 
     /// As [`find`](Tags::find), and the line counts as used.

@@ -379,6 +379,8 @@ impl Tags {
     /// A slot for a line that is not there, without sectors; None if every line of the set waits for an answer.
     #[inline]
     pub fn insert(&mut self, line: u64) -> Option<u32> {
+        // Before a line is taken out of the order, which may be counted anew.
+        let used = self.tick();
         let number = Tags::number(line);
         let set = self.set(number);
         let at = if self.sets[set].lines() < self.ways as usize {
@@ -388,7 +390,7 @@ impl Tags {
             self.unlist(at, self.slots[at as usize].line);
             at
         };
-        let slot = Slot { line: number, used: self.tick(), flight: NO_FLIGHT, known: 0 };
+        let slot = Slot { line: number, used, flight: NO_FLIGHT, known: 0 };
         self.list(at, number);
         self.sets[set].queue.push_back(slot.entry(at));
         match self.slots.get_mut(at as usize) {
@@ -506,6 +508,7 @@ mod tests {
                         }
                     }
                 }
+                prop_assert_eq!(tags.sets[0].lines(), model.lines.len());
                 for n in 0..40 {
                     let there = model.lines.iter().any(|l| l.0 == n * LINE);
                     prop_assert_eq!(tags.find(n * LINE).is_some(), there);
