@@ -137,9 +137,8 @@ differ: the ratios are what is promised.
 
 const WATCHED: &str = "## What watching costs
 
-Time of the host over that of a launch that nobody watches, of the same kernel in turn in one process: the median of the ratios. The
-limits are for the time of all kernels together. Single ones differ by two or three points from run to run; a record costs about as much wherever it
-is made, so kernels with many warps and few instructions are above the others.
+Time of the host over that of a launch that nobody watches, of the same kernel in turn in one process: the median of the ratios. Single kernels
+differ by two or three points from run to run. The limits are asked of each kernel; all together are shown beside them.
 
 ";
 

@@ -4,7 +4,6 @@
 //! They are many, and many SMs take turns in the host's caches: so they are small, and written one behind the other.
 
 use crate::sm::look_ahead::extent;
-use crate::sm::schedule::counts_bits;
 use crate::stall::STALLS;
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
@@ -129,7 +128,6 @@ impl Told {
 /// Puts states of a moment each that a list begins with into their rows, up to one that is in none of these moments: how many.
 #[inline(never)]
 fn put_short(words: &[u32], read: &mut [(u64, u64); SLOTS], rows: &mut Rows, moments: Range<u64>) -> usize {
-    let Some(begin) = rows.begin.first_chunk_mut::<ROWS>() else { return 0 };
     let (first, many) = (moments.start, moments.end - moments.start);
     for (n, &word) in words.iter().enumerate() {
         let slot = slot_of(word);
@@ -138,9 +136,7 @@ fn put_short(words: &[u32], read: &mut [(u64, u64); SLOTS], rows: &mut Rows, mom
         if word & IN_FULL >= FOR_LONG || row >= many {
             return n;
         }
-        let row = row as usize % ROWS;
-        begin[row][slot] = Packed::short(word >> PC, word & IN_FULL, *place).record();
-        rows.short[row] |= 1 << slot;
+        rows.put_one(row, slot, Packed::short(word >> PC, word & IN_FULL, *place));
         *next += 1;
     }
     words.len()
@@ -369,54 +365,25 @@ impl States {
     /// The same where all that comes before `end` is told by the words that there are.
     fn take_told(&mut self, end: u64, hand: &mut impl FnMut(u64, Row<'_>)) {
         SCRATCH.with_borrow_mut(|(rows, left)| {
-            #[cfg(target_arch = "x86_64")]
-            if counts_bits() {
-                // SAFETY: the host has these instructions.
-                return unsafe { self.take_rows_with_bit_counts(end, rows, left, hand) };
-            }
-            self.take_rows(end, rows, left, hand);
-        });
-    }
-
-    /// The same with the instructions that count bits, of which sets of slots need many.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt")]
-    fn take_rows_with_bit_counts(
-        &mut self,
-        end: u64,
-        rows: &mut Rows,
-        left: &mut Vec<u32>,
-        hand: &mut impl FnMut(u64, Row<'_>),
-    ) {
-        self.take_rows(end, rows, left, hand);
-    }
-
-    #[inline(always)]
-    fn take_rows(
-        &mut self,
-        end: u64,
-        rows: &mut Rows,
-        left: &mut Vec<u32>,
-        hand: &mut impl FnMut(u64, Row<'_>),
-    ) {
-        while self.first < end && !self.words.is_empty() {
-            let behind = end.min(self.first.saturating_add(ROWS as u64));
-            rows.clear();
-            left.clear();
-            self.make_rows(rows, behind, left);
-            let mut any = 0;
-            for number in self.first..behind {
-                let row = rows.go_to((number - self.first) as usize);
-                any |= row.present;
-                if row.present != 0 {
-                    hand(number, row);
+            while self.first < end && !self.words.is_empty() {
+                let behind = end.min(self.first.saturating_add(ROWS as u64));
+                rows.clear();
+                left.clear();
+                self.make_rows(rows, behind, left);
+                let mut any = 0;
+                for number in self.first..behind {
+                    let row = rows.go_to((number - self.first) as usize);
+                    any |= row.present;
+                    if row.present != 0 {
+                        hand(number, row);
+                    }
                 }
+                std::mem::swap(&mut self.words, left);
+                // Long stretches without warps are passed over.
+                self.first = if any == 0 { self.next_number().clamp(behind, end) } else { behind };
             }
-            std::mem::swap(&mut self.words, left);
-            // Long stretches without warps are passed over.
-            self.first = if any == 0 { self.next_number().clamp(behind, end) } else { behind };
-        }
-        self.first = self.first.max(end);
+            self.first = self.first.max(end);
+        });
     }
 
     /// Puts what there is before a moment into its rows, and all else aside.
