@@ -67,13 +67,14 @@ fn dim(ctas: u32, threads: u32) -> Dim {
 }
 
 /// Kernels that hold state of every kind, with the words of their result.
-const KERNELS: [(&str, u32, u32, u32, usize); 6] = [
+const KERNELS: [(&str, u32, u32, u32, usize); 7] = [
     ("spin", 7, 64, 400, 448),
     ("tree", 6, 256, 6, 1536),
     ("collatz", 5, 96, 27, 480),
     ("local8", 6, 64, 60, 384),
     ("local128", 5, 64, 60, 320),
     ("histogram", 6, 128, 40, 64),
+    ("straight", 8, 64, 3, 2048),
 ];
 
 /// Runs one of the kernels; its result.
@@ -87,7 +88,7 @@ fn run(kernel: usize, options: &LaunchOptions<'_>, preempting: &Preempting) -> (
     }
     let (out_bytes, in_bytes, n_bytes) = (out.to_le_bytes(), input.to_le_bytes(), n.to_le_bytes());
     let args: Vec<&[u8]> = match name {
-        "tree" => vec![&out_bytes, &in_bytes, &n_bytes],
+        "tree" | "straight" => vec![&out_bytes, &in_bytes, &n_bytes],
         _ => vec![&out_bytes, &n_bytes],
     };
     let mut streams = Streams::new(&bench.device);
@@ -474,6 +475,21 @@ fn kernels_with_child_tasks_go_on_from_checkpoints() {
         let args: [&[u8]; 2] = [&out.to_le_bytes(), &12u32.to_le_bytes()];
         let stats = bench.module.launch(&bench.device, "nest", dim(1, 32), &args, &options);
         (bench.words(out, 64), stats.unwrap_or_else(|e| panic!("{e}")))
+    });
+}
+
+/// Warps of straight code are executed before they issue: what they did is part of the machine's state.
+#[test]
+fn straight_code_goes_on_from_checkpoints() {
+    goes_on_the_same(100, |bench, timing| {
+        let (out, input) = (bench.buffer(2048), bench.buffer(2048));
+        let bytes: Vec<u8> = (0..2048u32).flat_map(|k| (k * 77).to_le_bytes()).collect();
+        bench.device.write(input, &bytes).expect("written");
+        bench.adopt();
+        let options = LaunchOptions { threads: 2, timing: Some(timing), ..LaunchOptions::default() };
+        let args: [&[u8]; 3] = [&out.to_le_bytes(), &input.to_le_bytes(), &3u32.to_le_bytes()];
+        let stats = bench.module.launch(&bench.device, "straight", dim(8, 64), &args, &options);
+        (bench.words(out, 2048), stats.unwrap_or_else(|e| panic!("{e}")))
     });
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A warp's file: registers, zeros (what RZ reads), a place that swallows writes to RZ, scratch rows for operand
 //! modifiers, convergence registers, uniform registers, and one row for every immediate and constant that operands name in
-//! the code that the entry can reach. Constants that instructions load into registers have no rows: all warps of a launch
+//! the code that the entry can reach; behind them the warp's tape. Constants that instructions load into registers have no rows: all warps of a launch
 //! share their words.
 
 use crate::lanes::{COMPLEMENT, DROPPED, PT};
@@ -13,6 +13,7 @@ use crate::ops::{
 };
 use crate::prefetch::HOST_LINE;
 use crate::program::Kernel;
+use crate::tape;
 use crate::uninitialised;
 use crate::uop::{ROW, Uop};
 use isa::field::{Field, SysFn, Width};
@@ -42,7 +43,17 @@ pub struct Layout {
     pub converge: u32,
     pub uniform: u32,
     pub pool: u32,
+    /// What a warp did in advance.
+    pub tape: u32,
     pub end: u32,
+}
+
+impl Layout {
+    /// There are so many rows of constants.
+    fn close(&mut self, constants: usize) {
+        self.tape = self.pool + constants as u32 * ROW;
+        self.end = self.tape + tape::BYTES;
+    }
 }
 
 /// Functions that an entry can reach.
@@ -419,7 +430,7 @@ pub fn grown(old: &Kernel, code: &[Inst]) -> Result<Kernel, NoRoom> {
         // Nobody runs past the end of this code either.
         uops.push(decoder.instruction(0, &Inst::new(Op::Tex), false));
     }
-    decoder.layout.end = decoder.layout.pool + decoder.pool.len() as u32 * ROW;
+    decoder.layout.close(decoder.pool.len());
     Ok(Kernel {
         level: old.level,
         own: old.own,
@@ -505,7 +516,7 @@ pub fn kernel(image: &Image, entry: usize, level: Isa, room: Room) -> Kernel {
                 );
         }
     }
-    decoder.layout.end = decoder.layout.pool + decoder.pool.len() as u32 * ROW;
+    decoder.layout.close(decoder.pool.len());
     let f = &image.functions[entry];
     // Whoever runs past the end of the entry falls into other code.
     let alone = reached.len() == 1;

@@ -58,6 +58,9 @@ fn words(pool: &[Pooled], banks: &Banks) -> Vec<u32> {
     pool.iter().map(word).collect()
 }
 
+/// Bytes that most sprints write.
+const FIRST_OF_TAPE: u32 = 256;
+
 /// Levels that child tasks may nest.
 pub const DEPTH_MAX: u32 = 64;
 
@@ -101,9 +104,13 @@ pub struct Saved {
 
 impl Launch {
     /// Lines of the host's caches that a warp's first instructions, so many of them, and its start need, in bytes from the
-    /// begin of its file.
-    pub fn first_lines(&self, instructions: usize) -> Vec<u32> {
+    /// begin of its file. One that sprints needs its tape.
+    pub fn first_lines(&self, instructions: usize, sprints: bool) -> Vec<u32> {
         let kernel = &self.kernel;
+        if sprints {
+            let tape = kernel.layout.tape;
+            return (tape..tape + FIRST_OF_TAPE).step_by(HOST_LINE).collect();
+        }
         let mut lines = kernel.near.following(kernel.function.start as usize, instructions);
         lines.extend(kernel.cleared.iter().flat_map(|&row| (row..row + ROW).step_by(HOST_LINE)));
         lines.sort_unstable();

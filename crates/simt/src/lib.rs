@@ -10,6 +10,7 @@
 //! | [`launch`], [`runner`] | a launch, and how it runs functionally |
 //! | [`resident`], [`log`] | a CTA in an SM of a timed machine, an instruction at a time; what an SM did to global memory |
 //! | [`files`] | register files that stay from launch to launch |
+//! | [`sprint`], [`tape`] | warps that are executed from begin to end at once; what they did that has not issued |
 //! | [`watched`] | what happens at instructions that somebody watches |
 //! | [`special`], [`printf`], [`fault`] | special registers, device output, what can go wrong |
 //!
@@ -40,6 +41,8 @@ pub mod queue;
 pub mod resident;
 pub mod runner;
 pub mod special;
+pub mod sprint;
+mod tape;
 mod uninitialised;
 pub mod uop;
 pub mod warp;

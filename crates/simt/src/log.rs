@@ -90,6 +90,13 @@ impl Answer<'_> {
     }
 }
 
+/// How far a log came.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    entries: usize,
+    bytes: usize,
+}
+
 /// The log of an SM.
 #[derive(Serialize, Deserialize)]
 pub struct Log {
@@ -230,6 +237,36 @@ impl Log {
         self.bytes[at..].as_mut_ptr().cast()
     }
 
+    /// Logs a store whose bytes are there.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, start: u64, bytes: &[u8]) {
+        if !bytes.is_empty() && start.checked_add(bytes.len() as u64).is_some() {
+            let to = self.store(start, bytes.len() as u32);
+            // SAFETY: the place is new, and has room for as many bytes.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
+        }
+    }
+
+    /// How far it came, for [`Log::stored_since`] and [`Log::forget_since`].
+    #[inline(always)]
+    pub(crate) fn so_far(&self) -> Mark {
+        Mark { entries: self.entries.len(), bytes: self.bytes.len() }
+    }
+
+    /// Stores since then: where, and what.
+    #[inline(always)]
+    pub(crate) fn stored_since(&self, mark: Mark) -> impl Iterator<Item = (u64, &[u8])> {
+        let entries = self.entries.get(mark.entries..).unwrap_or_default();
+        let stores = entries.iter().filter(|e| !e.is_atomic);
+        stores.map(|e| (e.start, self.data(e.at, (e.end - e.start) as usize)))
+    }
+
+    /// Forgets stores since then.
+    pub(crate) fn forget_since(&mut self, mark: Mark) {
+        self.entries.truncate(mark.entries);
+        self.bytes.truncate(mark.bytes);
+    }
+
     /// Logs an atomic whose lanes follow.
     pub(crate) fn begin(&mut self, atomic: Atomic) {
         let (first, token) = (self.operands.len() as u32, self.token);
@@ -333,8 +370,8 @@ impl Log {
         }
     }
 
-    /// Everything took effect.
-    fn reset(&mut self) {
+    /// Everything took effect, or nothing will.
+    pub(crate) fn reset(&mut self) {
         if self.is_empty() {
             return;
         }

@@ -24,6 +24,7 @@ use crate::memory::{Bounds, Memory};
 use crate::ops::{collective, control};
 use crate::program::Kernel;
 use crate::special::{self, Time};
+use crate::tape::{self, Left, Tape};
 use crate::uop::{Flow, ROW, Uop};
 use crate::watched;
 use isa::field::{BarMode, Field};
@@ -123,6 +124,8 @@ impl Env<'_> {
 #[repr(C)]
 pub struct Warp {
     pub(crate) pc: u32,
+    /// What it did in advance and has not issued, of the tape behind its rows.
+    pub(crate) left: Left,
     splits: Vec<Split>,
     /// In a timed machine: the instructions after which another split gets its turn.
     pub(crate) rotate_at: u64,
@@ -153,6 +156,7 @@ pub(crate) struct Saved {
     rotate_at: u64,
     executed: u64,
     thread_executed: u64,
+    tape: Vec<u64>,
 }
 
 // SAFETY: the pointers in `Lanes` are bound anew by every `run`, from references that live as long.
@@ -173,9 +177,43 @@ impl Warp {
             splits: Vec::new(),
             rotate_at: 0,
             entries: Vec::new(),
+            left: Left::NOTHING,
             executed: 0,
             thread_executed: 0,
         }
+    }
+
+    /// What it did in advance.
+    #[inline(always)]
+    pub(crate) fn tape(&mut self, launch: &Launch) -> Tape<'_> {
+        let at = launch.kernel.layout.tape as usize;
+        let bytes = self.file.as_mut_slice().get_mut(at..at + tape::BYTES as usize);
+        Tape::new(bytes.unwrap_or_default(), &mut self.left)
+    }
+
+    /// The same by the file's place, which is nearer than the file itself.
+    ///
+    /// # Safety
+    /// `file` is that of a warp of the launch with this left on its tape, and nobody else uses it meanwhile.
+    #[inline(always)]
+    pub(crate) unsafe fn tape_of<'a>(file: *mut u8, launch: &Launch, left: &'a mut Left) -> Tape<'a> {
+        // SAFETY: files have room for a tape there, of bytes that are all set.
+        let bytes = unsafe {
+            std::slice::from_raw_parts_mut(file.add(launch.kernel.layout.tape as usize), tape::BYTES as usize)
+        };
+        Tape::new(bytes, left)
+    }
+
+    /// The same for later, in words.
+    pub(crate) fn tape_words(&self, launch: &Launch) -> Vec<u64> {
+        let bytes = self.file.as_slice().get(launch.kernel.layout.tape as usize..).unwrap_or_default();
+        tape::words(bytes, self.left)
+    }
+
+    /// Takes over the registers of another file of its kernel.
+    pub(crate) fn take_registers(&mut self, launch: &Launch, from: &Aligned) {
+        let pool = launch.kernel.layout.pool as usize;
+        self.file.as_mut_slice()[..pool].copy_from_slice(&from.as_slice()[..pool]);
     }
 
     /// The slot is not needed any more, but its file is.
@@ -199,6 +237,7 @@ impl Warp {
         self.lanes.forced = false;
         self.pc = launch.kernel.function.start;
         self.splits.clear();
+        self.left = Left::NOTHING;
         (self.executed, self.thread_executed, self.rotate_at) = (0, 0, SLICE);
     }
 
@@ -216,6 +255,7 @@ impl Warp {
             rotate_at: self.rotate_at,
             executed: self.executed,
             thread_executed: self.thread_executed,
+            tape: self.tape_words(launch),
         }
     }
 
@@ -241,6 +281,7 @@ impl Warp {
         (l.fault, l.forced) = (None, false);
         (self.pc, self.splits, self.rotate_at) = (saved.pc, saved.splits, saved.rotate_at);
         (self.executed, self.thread_executed) = (saved.executed, saved.thread_executed);
+        self.tape(launch).set_words(&saved.tape);
         true
     }
 
@@ -489,6 +530,7 @@ impl Warp {
         file.as_mut_slice()[..pool].copy_from_slice(&self.file.as_slice()[..pool]);
         fill_pool(&mut file, launch);
         self.file = file;
+        debug_assert!(self.left == Left::NOTHING, "nobody sprints where code grows");
     }
 
     fn deliver(&mut self, s: Split, result: Reduction) {
@@ -763,7 +805,7 @@ impl Warp {
 /// Puts constants into their rows.
 pub(crate) fn fill_pool(file: &mut Aligned, launch: &Launch) {
     let layout = &launch.kernel.layout;
-    let rows = &mut file.as_mut_slice()[layout.pool as usize..layout.end as usize];
+    let rows = &mut file.as_mut_slice()[layout.pool as usize..layout.tape as usize];
     for (row, value) in rows.chunks_exact_mut(ROW as usize).zip(&launch.pool) {
         for lane in row.chunks_exact_mut(4) {
             lane.copy_from_slice(&value.to_le_bytes());

@@ -214,3 +214,23 @@ fn files_that_are_left_hold_nothing_of_the_launch_before() {
         assert_eq!(words, [0, 0, 0, 0, value as u8, 0, 0, 0]);
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// A sprint leaves on the warp's tape what its accesses did, and the warp goes on where it stopped.
+    #[test]
+    fn sprints_do_what_steps_do(
+        lies in prop::collection::vec(lie(), 4),
+        draws in prop::collection::vec(draw(), 1..24),
+        cut in 0..64u32,
+    ) {
+        let text = text(&lies, &draws);
+        let case = Case::parse(&text);
+        let expected = case.run(How::Run { level: Isa::best(), threads: 1 });
+        for cut in [cut, u32::MAX] {
+            let found = case.run(How::Sprint { level: Isa::best(), cut });
+            prop_assert_eq!(&found, &expected, "cut {}:\n{}", cut, text);
+        }
+    }
+}

@@ -157,3 +157,17 @@ extern "C" __global__ void produce(Queue *queue, uint32_t n) {
     uint32_t x = n + blockIdx.x;
     if (threadIdx.x == 0) __warploom_queue_push(queue, &x);
 }
+
+// Straight code: loads of all kinds, a way that every third warp goes, stores of all kinds. For 512 threads.
+extern "C" __global__ void straight(uint32_t *out, const uint32_t *in, uint32_t rounds) {
+    uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+    uint32_t a = in[i], b = in[2047 - i], c = in[(i * 37) & 2047];
+    if ((i >> 5) % 3 == 1) {
+        #pragma unroll
+        for (uint32_t n = 0; n < 24; n++) a = (a ^ c >> 3) * 1664525u + n;
+        out[512 + i] = a;
+        out[1536 + i] = a * b;
+    }
+    out[i] = a + b * rounds + c;
+    if (i & 1) out[1024 + ((i * 5) & 511)] = a ^ c;
+}

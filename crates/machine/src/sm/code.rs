@@ -9,7 +9,7 @@ use super::waits::{self, FOR_READERS};
 use crate::stall::Stall;
 use crate::units::LINE;
 use isa::field::{AtomOp, Cache, Field, From, Order, To};
-use isa::image::Image;
+use isa::image::{Function, Image};
 use isa::{Effects, Inst, Op, Operand, Pred, Reg, Role, Special, Src, UReg, Unit};
 use serde::{Deserialize, Serialize};
 use simt::special::is_volatile;
@@ -235,8 +235,8 @@ pub struct Timing {
     pub layout: u8,
     /// Loads from shared memory: nobody but its warp sees when it executes.
     pub loads_shared: bool,
-    /// Reads what does not change while its warp runs, so that it is executed with those before it; but through a unit that
-    /// sub-cores share.
+    /// Reads what does not change while its warp runs, or is in a sprint, so that it is executed with those before it; but
+    /// through a unit that sub-cores share.
     pub is_known: bool,
 }
 
@@ -294,6 +294,8 @@ pub struct Code {
     warp_places: usize,
     /// The first place of a general register.
     pub first_register: u16,
+    /// Where warps start that can sprint, and where their sprints end.
+    sprints: Arc<[(u32, u32)]>,
 }
 
 /// Scoreboard places: predicates as operands, predicates as guards, uniform registers, registers.
@@ -466,6 +468,24 @@ fn reads_timer(i: &Inst) -> bool {
     }
 }
 
+/// Where a kernel's code ends, if it is straight and needs nobody: what its warps do can be executed as soon as they start.
+/// Loads are too: a launch whose results depend on the order of its CTAs is not asked.
+fn sprint(f: &Function, image: &Image, timings: &[Timing]) -> Option<u32> {
+    let mut loads = 0;
+    for n in f.start..f.end.min(f.start + u32::from(u8::MAX)) {
+        let (i, t) = (&image.code[n as usize], &timings[n as usize]);
+        match i.op {
+            Op::Exit if waits::is_always(i) => return (loads > 0).then_some(n),
+            Op::Ldg | Op::Stg if cache(i) != Cache::Cv => loads += u32::from(i.op == Op::Ldg),
+            Op::Exit | Op::Bsync => {}
+            Op::Bra if !waits::is_always(i) => {}
+            _ if waits::is_quiet(t) && !t.is_late => {}
+            _ => return None,
+        }
+    }
+    None
+}
+
 /// Uniform registers that an instruction reads.
 fn uniform_reads(i: &Inst) -> impl Iterator<Item = (UReg, u32)> + '_ {
     let sources = i.op.row().roles.iter().filter_map(|&role| match i.source(role)?.operand {
@@ -537,6 +557,7 @@ impl Code {
             scoreboard,
             warp_places: 2 * scoreboard,
             first_register,
+            sprints: Arc::new([]),
         };
         let waits = waits::analyse(&code, image, ways, spec);
         // Places that somebody writes who looks at their readers.
@@ -572,10 +593,17 @@ impl Code {
             t.layout = (n % usize::from(LAYOUTS)) as u8;
             t.loads_shared = t.kind == Kind::Load;
         }
+        let entries = image.functions.iter().filter(|f| f.is_entry && !f.order_dependent && is_all);
+        code.sprints = entries.filter_map(|f| Some((f.start, sprint(f, image, &timings)?))).collect();
+        for &(start, end) in code.sprints.iter() {
+            let sprinted = &mut timings[start as usize..end as usize];
+            sprinted.iter_mut().filter(|t| t.is_memory()).for_each(|t| t.is_known = true);
+        }
         for n in 0..timings.len() {
             let behind = usize::from(timings[n].run);
             let next = timings.get(n + behind);
-            timings[n].goes_on = next.is_some_and(|t| t.loads_shared && (behind == 0 || !t.is_late));
+            timings[n].goes_on = next.is_some_and(|t| t.loads_shared && (behind == 0 || !t.is_late))
+                || code.sprint_from(n as u32).is_some();
         }
         code.timings = timings.into();
         // Two instructions of a warp that issue at once look at what is not among their checks, too.
@@ -628,6 +656,12 @@ impl Code {
     #[inline(always)]
     pub fn timing_of(&self, pc: u32) -> &Timing {
         &self.timings[pc as usize]
+    }
+
+    /// Where a sprint of a warp ends that starts at a place.
+    #[inline(always)]
+    pub fn sprint_from(&self, pc: u32) -> Option<u32> {
+        self.sprints.iter().find(|sprint| sprint.0 == pc).map(|sprint| sprint.1)
     }
 
     /// Entries of a warp's scoreboard that an instruction writes.

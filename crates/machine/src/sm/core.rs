@@ -35,6 +35,7 @@ use simt::Where;
 use simt::log::Log;
 use simt::resident::Access;
 use simt::special::Time;
+use simt::sprint::Track;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -128,6 +129,9 @@ pub struct Sm {
     pub(super) is_held: bool,
     #[serde(skip)]
     pub(super) access: Access,
+    /// Registers of warps that sprint: the host thread's, while the SM runs.
+    #[serde(skip)]
+    pub(super) track: Track,
     /// How lanes of instructions lay in shared memory.
     #[serde(skip)]
     pub(super) layouts: Layouts,
@@ -211,6 +215,7 @@ impl Sm {
             horizon: 0,
             is_held: false,
             access: Access::default(),
+            track: Track::default(),
             layouts: Layouts::default(),
             done: Vec::new(),
             constant_done: Vec::new(),

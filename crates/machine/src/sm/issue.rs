@@ -56,6 +56,9 @@ impl Sm {
         let passes = (has_executed && timing.loads_shared).then(|| warp.loaded.take(timing.words));
         if has_executed {
             warp.ahead -= 1;
+            if timing.is_memory() && passes.is_none() {
+                cta.resident.touched(index, now, &mut self.access, &mut self.log, |_| ());
+            }
         } else if timing.kind == Kind::Shuffle {
             // Registers of other lanes: the data path of memory without an address.
             let mask = cta.resident.mask(index);

@@ -21,11 +21,13 @@ use crate::units::Cycle;
 use simt::log::Log;
 use simt::resident::{Access, Layout, Stepped};
 use simt::special::Time;
+use simt::sprint::Track;
 
 /// What sub-cores share.
 pub(super) struct Shared<'a> {
     pub load_store: &'a mut LoadStore,
     pub access: &'a mut Access,
+    pub track: &'a mut Track,
     /// How lanes of instructions lay in shared memory.
     pub layouts: &'a mut Layouts,
     pub log: &'a mut Log,
@@ -103,6 +105,14 @@ impl Shared<'_> {
             let start = self.has_issued(i, supply, sub, warp);
             match timing.kind {
                 Kind::Special => self.read_special(i, start, warp),
+                Kind::Load | Kind::Store => {
+                    let known = |access: &Access| self.load_store.prepare_access(access);
+                    cta.resident.touched(index, now, self.access, self.log, known);
+                    if self.access.global == 0 {
+                        self.load_store.forget_access();
+                    }
+                    self.send(i, supply, sub, warp);
+                }
                 _ => {
                     let place = numbered(timing.place, warp.context.into());
                     self.load_constant(i, Offsets::One(place), supply, warp);
@@ -267,19 +277,30 @@ impl Shared<'_> {
         match timing.kind {
             Kind::Special => self.read_special(i, start, warp),
             Kind::Constant => self.load_constant(i, offsets, supply, warp),
-            _ => {
-                let counters = counters_of(supply.counters, supply.launches, warp);
-                let before = supply.watch.before(counters);
-                let (load_store, out) = (&mut *self.load_store, &mut *self.out);
-                let mut way = Way { load_store, access: self.access, out };
-                way.send(sub, warp, n.into(), i.context, timing, counters, now);
-                let is_store = !returns(timing);
-                let bytes = if W::IS_NOBODY { 0 } else { Accessed::bytes_of(self.access) };
-                let told = Accessed { slot: n, pc: warp.row(), bytes, is_store, now };
-                supply.watch.accessed(&told, before, counters);
-            }
+            _ => self.send(i, supply, sub, warp),
         }
         if stepped == Stepped::Next { Ended::Planned } else { Ended::Moved }
+    }
+
+    /// Sends a memory operation that has executed to the load-store unit.
+    #[inline(always)]
+    fn send<W: Watch>(
+        &mut self,
+        i: &Issuing<'_, '_>,
+        supply: &mut Supply<'_, W>,
+        sub: &mut SubCore,
+        warp: &mut WarpSlot,
+    ) {
+        let (timing, now, n) = (i.timing, i.now, i.n);
+        let counters = counters_of(supply.counters, supply.launches, warp);
+        let before = supply.watch.before(counters);
+        let (load_store, out) = (&mut *self.load_store, &mut *self.out);
+        let mut way = Way { load_store, access: self.access, out };
+        way.send(sub, warp, n.into(), i.context, timing, counters, now);
+        let is_store = !returns(timing);
+        let bytes = if W::IS_NOBODY { 0 } else { Accessed::bytes_of(self.access) };
+        let told = Accessed { slot: n, pc: warp.row(), bytes, is_store, now };
+        supply.watch.accessed(&told, before, counters);
     }
 
     /// A special register, which was read, gets its cycle.

@@ -4,6 +4,7 @@
 use super::core::Sm;
 use super::watch::Seen;
 use crate::stall::StallTable;
+use simt::sprint::Track;
 
 /// Tables that an SM counts in while it runs.
 #[derive(Default)]
@@ -11,6 +12,8 @@ pub struct Tables {
     stalls: StallTable,
     /// Where a profile is recorded.
     seen: Option<Seen>,
+    /// Registers for sprints.
+    track: Track,
 }
 
 impl Sm {
@@ -27,6 +30,7 @@ impl Sm {
     #[inline]
     pub fn swap(&mut self, tables: &mut Tables) {
         std::mem::swap(&mut self.stalls, &mut tables.stalls);
+        std::mem::swap(&mut self.track, &mut tables.track);
         if let Some(seen) = &mut tables.seen
             && let Some(own) = self.watcher.as_mut().and_then(|w| w.recorder.as_mut())
         {

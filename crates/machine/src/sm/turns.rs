@@ -172,6 +172,7 @@ impl Sm {
         let mut shared = Shared {
             load_store: &mut self.load_store,
             access: &mut self.access,
+            track: &mut self.track,
             layouts: &mut self.layouts,
             log: &mut self.log,
             out: &mut self.out,
@@ -246,8 +247,8 @@ impl Sm {
                     let is_turn = now <= until;
                     if warp.ahead == 0 {
                         let resident = &mut ctas[usize::from(warp.cta)].resident;
-                        let layouts = Some(&*shared.layouts);
-                        if let Some(next) = supply.execute(resident, warp, (code, timing), layouts) {
+                        if let Some(next) = supply.execute(resident, warp, (code, timing), Some(&mut shared))
+                        {
                             to = next;
                         }
                     }

@@ -130,11 +130,11 @@ struct Block {
 }
 
 /// Whether an instruction of this kind takes part in what the warp alone does: nobody sees when it executes.
-fn is_quiet(t: &Timing) -> bool {
+pub fn is_quiet(t: &Timing) -> bool {
     t.is_known || (t.kind == Kind::Fixed && !t.reads_time)
 }
 
-fn is_always(i: &Inst) -> bool {
+pub fn is_always(i: &Inst) -> bool {
     i.guard.pred == Pred::PT && !i.guard.neg
 }
 

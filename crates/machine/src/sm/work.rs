@@ -86,7 +86,11 @@ pub const NO_CONTEXT: usize = usize::MAX;
 impl<'l> Work<'l> {
     /// What an SM works on at first: nothing.
     pub fn new(contexts: Arc<Vec<Context<'l>>>) -> Work<'l> {
-        let first_lines = contexts.first().map(|c| c.launch.first_lines(FIRST)).unwrap_or_default();
+        let first_lines = |c: &Context<'_>| {
+            let start = c.launch.kernel().function().start;
+            c.launch.first_lines(FIRST, c.code.sprint_from(start).is_some())
+        };
+        let first_lines = contexts.first().map(first_lines).unwrap_or_default();
         Work {
             contexts,
             ctas: Vec::new(),

@@ -14,6 +14,14 @@ impl Warp {
         }
     }
 
+    /// The same for what it did in advance, which begins so far behind its rows.
+    #[inline(always)]
+    pub(crate) fn expect_tape(&self, tape: u32) {
+        for at in self.left.bytes().step_by(HOST_LINE) {
+            prefetch_at(self.lanes.file.wrapping_add(tape as usize + at));
+        }
+    }
+
     /// The same for where its lanes wait.
     #[inline(always)]
     pub(crate) fn expect_splits(&self) {

@@ -23,6 +23,7 @@ use isa::image::{Function, Image, Relocation, Symbol};
 use isa::{Inst, Op};
 use simt::log::apply;
 use simt::special::{Place, Time};
+use simt::sprint::Track;
 use simt::*;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -53,6 +54,11 @@ pub enum How {
     Step {
         level: Isa,
         every: u64,
+    },
+    /// The same, but warps sprint as far as this place first.
+    Sprint {
+        level: Isa,
+        cut: u32,
     },
 }
 
@@ -216,7 +222,12 @@ impl Case {
                     .map_err(|e| e.to_string())
             }
             How::Step { level, every } => {
-                let (text, result) = self.step(&program, level, every, &params, &memory);
+                let (text, result) = self.step(&program, level, (every, None), &params, &memory);
+                *output.lock().expect("lock") = text;
+                result
+            }
+            How::Sprint { level, cut } => {
+                let (text, result) = self.step(&program, level, (7, Some(cut)), &params, &memory);
                 *output.lock().expect("lock") = text;
                 result
             }
@@ -261,7 +272,7 @@ impl Case {
         &self,
         program: &Program,
         level: Isa,
-        every: u64,
+        (every, cut): (u64, Option<u32>),
         params: &[u8],
         memory: &Memory,
     ) -> (Vec<u8>, Result<(), String>) {
@@ -269,7 +280,15 @@ impl Case {
         let launch = Launch::new(program, kernel, &self.shape, params, memory).expect("launch");
         let launch = std::sync::Arc::new(launch);
         let mut sms: Vec<Sm> = (0..SMS)
-            .map(|_| Sm { log: Log::new(), residents: Vec::new(), text: Vec::new(), waiting: Vec::new() })
+            .map(|_| Sm {
+                log: Log::new(),
+                residents: Vec::new(),
+                text: Vec::new(),
+                waiting: Vec::new(),
+                cut,
+                track: Track::default(),
+                ahead: BTreeMap::new(),
+            })
             .collect();
         let mut next = 0;
         let mut text = BTreeMap::new();
@@ -322,6 +341,10 @@ struct Sm<'l> {
     text: Vec<(u64, Vec<u8>)>,
     /// Warps (resident and number) that have to wait for the exchange, and whether to execute an instruction.
     waiting: Vec<(usize, usize, bool)>,
+    /// How far warps sprint, and of each (CTA and number) the next instruction that it executed so and how many there are.
+    cut: Option<u32>,
+    track: Track,
+    ahead: BTreeMap<(u64, usize), (u32, u32)>,
 }
 
 impl Sm<'_> {
@@ -335,6 +358,23 @@ impl Sm<'_> {
                 if self.waiting.iter().any(|&(r, v, _)| (r, v) == (n, w)) {
                     moved = true;
                     continue;
+                }
+                if let (Some(cut), Some(pc)) = (self.cut, r.pc(w)) {
+                    let ahead = self.ahead.entry((r.linear(), w)).or_insert((pc, 0));
+                    if r.warp(w).executed == 0 {
+                        let end = cut.min(code.len() as u32 - 1);
+                        *ahead = (pc, r.sprint(w, end, &mut self.track, &mut self.log, |_| ()));
+                    }
+                    if ahead.1 > 0 {
+                        let inst = &code[ahead.0 as usize];
+                        if matches!(inst.op, Op::Ldg | Op::Stg) {
+                            r.touched(w, cycle, &mut access, &mut self.log, |_| ());
+                            check_access(inst, access.mask, &access);
+                        }
+                        *ahead = (ahead.0 + 1, ahead.1 - 1);
+                        (any, moved) = (true, true);
+                        continue;
+                    }
                 }
                 let Some(pc) = r.pc(w) else { continue };
                 moved = true;

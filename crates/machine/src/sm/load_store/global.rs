@@ -331,6 +331,12 @@ impl LoadStore {
         }
     }
 
+    /// The same for a load from a place in global memory.
+    #[inline(always)]
+    pub fn expect_line(&self, address: u64) {
+        self.cache.expect(address & !(LINE - 1));
+    }
+
     /// The access that was prepared does not issue now.
     #[cold]
     pub fn forget_access(&mut self) {

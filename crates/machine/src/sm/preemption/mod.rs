@@ -66,12 +66,14 @@ pub struct Order {
 }
 
 /// A warp of a CTA that is not on an SM.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct SavedWarp {
     /// Its number in the CTA, and where its local memory is.
     pub row: Row,
     /// Bytes of its state.
     pub bytes: u64,
+    /// What the simulator executed of it in advance. Hardware has no such thing, so it takes no part in traffic.
+    pub tape: Vec<u64>,
 }
 
 /// A CTA that is not on an SM. What the SM held of it is in its area; what is here the front of the machine keeps.

@@ -277,7 +277,8 @@ impl Sm {
             }
             self.charge_until(n, Stall::Drain, now);
             let warp = &mut self.warps[n];
-            warps.push(SavedWarp { row: Row { index: index as u16, ..self.table.row(n) }, bytes });
+            let row = Row { index: index as u16, ..self.table.row(n) };
+            warps.push(SavedWarp { row, bytes, tape: work.ctas[slot].resident.take_tape(index) });
             warp.state = State::Empty;
             self.table.free(n);
             if let Some(watcher) = &mut self.watcher {
@@ -396,6 +397,7 @@ impl Sm {
         traffic.state(layout.shared_bytes, saved.area.state, true);
         for ((w, &n), issuing) in saved.warps.iter().zip(&slots).zip(issuing) {
             let index = w.row.index;
+            work.ctas[slot].resident.set_tape(index.into(), &w.tape);
             let slot_base = c.local_base + c.local_stride * (self.first_slot + u64::from(n));
             let warp = &mut self.warps[usize::from(n)];
             warp.start(slot as u16, index, context as u16, c, now);
