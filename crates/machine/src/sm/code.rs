@@ -602,8 +602,7 @@ impl Code {
         for n in 0..timings.len() {
             let behind = usize::from(timings[n].run);
             let next = timings.get(n + behind);
-            timings[n].goes_on = next.is_some_and(|t| t.loads_shared && (behind == 0 || !t.is_late))
-                || code.sprint_from(n as u32).is_some();
+            timings[n].goes_on = next.is_some_and(|t| t.loads_shared && (behind == 0 || !t.is_late));
         }
         code.timings = timings.into();
         // Two instructions of a warp that issue at once look at what is not among their checks, too.

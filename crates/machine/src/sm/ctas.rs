@@ -87,6 +87,31 @@ impl Sm {
             self.plan(work, n, now);
         }
         work.ctas[slot].warps = slots;
+        self.sprint(work, slot);
+    }
+
+    /// Warps of straight code that have just started execute it at once, one behind the other: what the host needs for that is
+    /// near then.
+    fn sprint(&mut self, work: &mut Work<'_>, slot: usize) {
+        // A version of the code can be put in their way as long as they have not begun.
+        if !self.is_plain() || self.is_optimizing() {
+            return;
+        }
+        let cta = &mut work.ctas[slot];
+        let code = &work.contexts[cta.context].code;
+        for (index, &n) in cta.warps.iter().enumerate() {
+            let warp = &mut self.warps[usize::from(n)];
+            let Some(end) = code.sprint_from(warp.pc) else { return };
+            let threads = cta.resident.active(index).count_ones();
+            let expect = |address| self.load_store.expect_line(address);
+            let ran = cta.resident.sprint(index, end, &mut self.track, &mut self.log, expect);
+            warp.ahead = ran as u8;
+            if ran > 0
+                && let Some(watcher) = &mut self.watcher
+            {
+                watcher.execute(warp.row(), ran, threads);
+            }
+        }
     }
 
     /// A bit of a sub-core for its newest warp.

@@ -21,13 +21,11 @@ use crate::units::Cycle;
 use simt::log::Log;
 use simt::resident::{Access, Layout, Stepped};
 use simt::special::Time;
-use simt::sprint::Track;
 
 /// What sub-cores share.
 pub(super) struct Shared<'a> {
     pub load_store: &'a mut LoadStore,
     pub access: &'a mut Access,
-    pub track: &'a mut Track,
     /// How lanes of instructions lay in shared memory.
     pub layouts: &'a mut Layouts,
     pub log: &'a mut Log,

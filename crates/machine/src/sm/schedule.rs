@@ -417,23 +417,8 @@ const MOST: u32 = u8::MAX as u32;
 /// Executes instructions of a warp, one behind the other, up to one that others see or that lies behind one that was not
 /// executed.
 #[inline(always)]
-fn run_ahead(
-    resident: &mut Resident<'_>,
-    warp: &mut WarpSlot,
-    code: &Code,
-    mut shared: Option<&mut Shared<'_>>,
-) {
+fn run_ahead(resident: &mut Resident<'_>, warp: &mut WarpSlot, code: &Code, shared: Option<&mut Shared<'_>>) {
     let index = usize::from(warp.index);
-    if let Some(shared) = &mut shared
-        && let Some(end) = code.sprint_from(warp.pc)
-    {
-        let expect = |address| shared.load_store.expect_line(address);
-        let ran = resident.sprint(index, end, shared.track, shared.log, expect);
-        if ran > 0 {
-            warp.ahead = ran as u8;
-            return;
-        }
-    }
     let (mut ran, mut loads, mut loaded) = (0, 0, 0);
     while ran < MOST {
         let timing = code.timing_of(warp.pc + ran);

@@ -172,7 +172,6 @@ impl Sm {
         let mut shared = Shared {
             load_store: &mut self.load_store,
             access: &mut self.access,
-            track: &mut self.track,
             layouts: &mut self.layouts,
             log: &mut self.log,
             out: &mut self.out,
