@@ -39,19 +39,22 @@ pub struct Channel {
     /// When the refresh interval began that was looked at last.
     interval: u64,
     row_shift: u32,
+    bank_shift: u32,
 }
 
 impl Channel {
     pub fn new(spec: &Spec, number: u32) -> Channel {
         let interval = u64::from(spec.refresh_interval);
+        let banks = spec.banks.max(1).next_power_of_two();
         Channel {
             spec: spec.clone(),
-            banks: vec![Bank::NEW; spec.banks.max(1).next_power_of_two() as usize],
+            banks: vec![Bank::NEW; banks as usize],
             bus: Calendar::with_rate(spec.bytes_per_cycle),
             rows: Calendar::with_rate(1.0),
             phase: u64::from(number) * interval / u64::from(spec.channels.max(1)),
             interval: 0,
             row_shift: spec.row_bytes.max(1).ilog2(),
+            bank_shift: banks.ilog2(),
         }
     }
 
@@ -60,7 +63,7 @@ impl Channel {
     fn bank(&self, row: u64) -> usize {
         // Rows that follow each other in one bank would make a stream wait for every row: fold the row's upper bits in.
         let mask = self.banks.len() - 1;
-        (row ^ (row >> mask.count_ones())) as usize & mask
+        (row ^ (row >> self.bank_shift)) as usize & mask
     }
 
     /// There may be an access at a byte soon.

@@ -4,6 +4,7 @@
 mod coalescer;
 mod l15;
 mod mmu;
+mod packets;
 mod spec;
 
 pub use mmu::Shared as SharedTlb;
@@ -19,9 +20,9 @@ use crate::units::{Cycle, LINE, Token};
 use coalescer::Coalescer;
 use l15::L15;
 use mmu::Mmu;
+use packets::Packets;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// No packet.
 const NONE: u32 = u32::MAX;
@@ -109,18 +110,9 @@ pub struct Gpc {
     order: Vec<(u16, u32)>,
     counts: Vec<u32>,
     waiting: Vec<Waiting>,
-    /// Packets that go to memory partitions, and when their answers are here.
-    packets: Vec<Ask>,
-    arrived: Vec<Cycle>,
-    /// When the first of them comes to its pair of slices.
-    first: Cycle,
-    /// Packets by their pair of slices, and where each pair's begin.
-    starts: Vec<u32>,
-    by_pair: Vec<Ask>,
-    /// When answers leave the slices, in that order: those of one pair lie together, so that host threads do not write
-    /// to one line in turn. And the place of each packet there.
-    answers: Vec<AtomicU64>,
-    places_of: Vec<u32>,
+    /// Packets of this exchange that go to memory partitions.
+    #[serde(skip)]
+    pub packets: Packets,
     pub counters: Counters,
 }
 
@@ -151,7 +143,7 @@ impl Gpc {
             launch_misses: config.gpc.launch_misses.into(),
             used: vec![0; sms * config.l2.slices.div_ceil(64) as usize],
             used_words: config.l2.slices.div_ceil(64) as usize,
-            before: vec![NONE; sms],
+            before: vec![0; sms],
             late: Vec::new(),
             keys: Vec::new(),
             l15: L15::new(&config.gpc),
@@ -161,13 +153,7 @@ impl Gpc {
             order: Vec::new(),
             counts: Vec::new(),
             waiting: Vec::new(),
-            packets: Vec::new(),
-            arrived: Vec::new(),
-            first: Cycle::NEVER,
-            starts: Vec::new(),
-            by_pair: Vec::new(),
-            answers: Vec::new(),
-            places_of: Vec::new(),
+            packets: Packets::default(),
             counters: Counters::default(),
         }
     }
@@ -184,18 +170,13 @@ impl Gpc {
         if self.order.is_empty() {
             return;
         }
-        self.first = Cycle::NEVER;
-        self.starts.clear();
-        self.starts.resize(map.pairs() as usize + 1, 0);
+        self.packets.begin(map.pairs());
         let order = std::mem::take(&mut self.order);
         for &(sm, n) in &order {
             self.request(sm.into(), &outboxes[sm as usize][n as usize], shared, map);
         }
         self.order = order;
-        if self.answers.len() < self.packets.len() {
-            self.answers.resize_with(self.packets.len().next_power_of_two(), AtomicU64::default);
-        }
-        self.sort_by_pair();
+        self.packets.end();
     }
 
     /// Brings requests in the order of cycles; SMs and their own order decide between equals.
@@ -245,8 +226,8 @@ impl Gpc {
         if request.kind.is_code() {
             return self.request_code(sm, request, at, shared, map);
         }
-        let place = map.place(line);
-        self.count_use(sm, &place, map);
+        let to = map.place(line);
+        self.count_use(sm, &to, map);
         let mut missing = request.sectors;
         let mut waiting = Waiting::new(sm, request);
         let at = self.translate(at, request.line, shared) + self.latency;
@@ -260,7 +241,7 @@ impl Gpc {
             }
         }
         if missing != 0 {
-            waiting.packet = self.packet_to(at, request, line, missing, place);
+            waiting.packet = self.packet_to(at, request, line, missing, to);
             waiting.sectors |= missing << 4;
             if is_load {
                 let answered = at + self.to_answer;
@@ -309,29 +290,32 @@ impl Gpc {
 
     /// Sends a packet to the line's memory partition: its number.
     #[inline(always)]
-    fn packet_to(&mut self, at: Cycle, request: &Request, line: u64, sectors: u8, place: Place) -> u32 {
-        let packet = self.packets.len() as u32;
+    fn packet_to(
+        &mut self,
+        at: Cycle,
+        request: &Request,
+        line: u64,
+        sectors: u8,
+        (pair, place): (u32, Place),
+    ) -> u32 {
         let size = self.channels.request_size(request.kind, sectors);
-        let at = self.channels.send(at, size);
-        self.first = Cycle(self.first.0.min(at.0));
-        self.starts[place.pair as usize + 1] += 1;
-        self.packets.push(Ask {
-            at,
+        let ask = Ask {
+            at: self.channels.send(at, size),
             place,
-            line,
+            line: line as u32,
             sectors,
             kind: request.kind,
             whole: request.whole,
             depth: request.depth,
             operations: request.operations,
-        });
-        packet
+        };
+        self.packets.put(pair, ask)
     }
 
     /// An SM uses the slice of a line: the barrier at the launch's end goes there too.
     #[inline(always)]
-    fn count_use(&mut self, sm: usize, place: &Place, map: &Map) {
-        let slice = (place.pair * map.halves() + place.home) as usize;
+    fn count_use(&mut self, sm: usize, (pair, place): &(u32, Place), map: &Map) {
+        let slice = (pair * map.halves() + u32::from(place.home)) as usize;
         let word = &mut self.used[sm * self.used_words + slice / 64];
         let bit = 1 << (slice % 64);
         if *word & bit == 0 {
@@ -341,63 +325,13 @@ impl Gpc {
         }
     }
 
-    /// Puts packets, which are counted by their pairs, in the order of those.
-    fn sort_by_pair(&mut self) {
-        for n in 1..self.starts.len() {
-            self.starts[n] += self.starts[n - 1];
-        }
-        self.places_of.clear();
-        let Some(any) = self.packets.first() else { return };
-        // What is left of the exchange before is written over.
-        self.by_pair.resize(self.packets.len(), *any);
-        for packet in &self.packets {
-            let place = &mut self.starts[packet.place.pair as usize];
-            self.by_pair[*place as usize] = *packet;
-            self.places_of.push(*place);
-            *place += 1;
-        }
-        // Each start moved to the next one's place: back again.
-        self.starts.rotate_right(1);
-        self.starts[0] = 0;
-    }
-
-    /// Pairs of slices that this exchange's packets go to, one a packet.
-    pub fn pairs(&self) -> impl Iterator<Item = u32> {
-        self.packets.iter().map(|packet| packet.place.pair)
-    }
-
-    /// When the first packet of this exchange comes to its pair of slices, if there is one.
-    pub fn first(&self) -> Option<Cycle> {
-        (!self.packets.is_empty()).then_some(self.first)
-    }
-
-    /// Packets of this exchange for a pair of slices: when they come there, and their places among all.
-    pub fn packets_for(&self, pair: usize) -> impl Iterator<Item = (Cycle, u32)> {
-        let places = if self.packets.is_empty() { 0..0 } else { self.starts[pair]..self.starts[pair + 1] };
-        let packets = &self.by_pair[places.start as usize..places.end as usize];
-        packets.iter().zip(places).map(|(packet, place)| (packet.at, place))
-    }
-
-    /// The packet at a place.
-    #[inline(always)]
-    pub fn packet(&self, place: u32) -> &Ask {
-        &self.by_pair[place as usize]
-    }
-
-    /// The answer to the packet at a place leaves its memory partition at `at`.
-    pub fn answer(&self, place: u32, at: Cycle) {
-        // Threads meet before it is read.
-        self.answers[place as usize].store(at.0, Ordering::Relaxed);
-    }
-
     /// The answer to request `w`, if there is one, will be brought soon.
     #[inline(always)]
     fn expect_answer(&self, w: usize) {
         if let Some(waiting) = self.waiting.get(w)
-            && let (Some(&place), Some(&(tpc, sm, _))) =
-                (self.places_of.get(waiting.packet as usize), self.places.get(usize::from(waiting.sm)))
+            && let (Some(left), Some(&(tpc, sm, _))) =
+                (self.packets.left(waiting.packet), self.places.get(usize::from(waiting.sm)))
         {
-            let left = Cycle(self.answers[place as usize].load(Ordering::Relaxed));
             self.ports[tpc as usize].expect(left + self.channels.latency(), sm.into());
         }
     }
@@ -414,7 +348,7 @@ impl Gpc {
             return last;
         }
         outboxes.iter_mut().for_each(Vec::clear);
-        self.arrived.clear();
+        self.before.iter_mut().zip(&*inboxes).for_each(|(before, inbox)| *before = inbox.len() as u32);
         for w in 0..self.waiting.len() {
             self.expect_answer(w + LOOK_AHEAD);
             let Waiting { line, ready, token, packet, follows, sm, sectors, kind } = self.waiting[w];
@@ -422,12 +356,9 @@ impl Gpc {
             let sm = if is_ahead { 0 } else { sm as usize };
             let (tpc, place, meeting) = self.places[sm];
             let mut at = ready;
-            if packet != NONE {
-                let place = self.places_of[packet as usize];
-                let left = Cycle(self.answers[place as usize].load(Ordering::Relaxed));
+            if let Some(left) = self.packets.left(packet) {
                 let here = self.channels.receive(left, self.channels.answer_size(kind, sectors >> 4));
-                // Packets are in the order of who waits for them.
-                self.arrived.push(here);
+                self.packets.arrived(packet, here);
                 at = at.later(here);
                 match kind {
                     RequestKind::Load => {
@@ -442,8 +373,9 @@ impl Gpc {
             if is_ahead {
                 continue;
             }
-            if follows != NONE {
-                at = at.later(self.arrived[follows as usize]);
+            // Who follows came later than who sent the packet, which has arrived.
+            if let Some(here) = self.packets.left(follows) {
+                at = at.later(here);
             }
             let sectors = sectors & ALL;
             let size = self.channels.answer_size(kind, sectors);
@@ -452,13 +384,10 @@ impl Gpc {
             let waited = kind.is_code();
             let at = if waited { at } else { at.later(until) };
             last = last.later(at);
-            if self.before[sm] == NONE {
-                self.before[sm] = inboxes[sm].len() as u32;
-            }
             inboxes[sm].push(Response { at, token, line, sectors, kind });
         }
-        for (before, inbox) in self.before.iter_mut().zip(inboxes) {
-            let before = std::mem::replace(before, NONE) as usize;
+        for (&before, inbox) in self.before.iter().zip(inboxes) {
+            let before = before as usize;
             if before >= inbox.len() {
                 continue;
             }

@@ -3,17 +3,24 @@
 use crate::units::LINE;
 use serde::{Deserialize, Serialize};
 
-/// Where a line lives.
+/// Where a line lives, in its pair of slices. Small: every request carries it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Place {
-    /// Which pair of slices, one in each half.
-    pub pair: u32,
-    /// The half whose slice owns the line.
-    pub home: u32,
     pub set: u32,
-    /// Which of the pair's DRAM channels, and the line's byte there.
-    pub channel: u32,
-    pub position: u64,
+    /// Its number among the lines of its DRAM channel.
+    own: u32,
+    /// Which of the pair's DRAM channels.
+    pub channel: u16,
+    /// The half whose slice owns the line.
+    pub home: u8,
+}
+
+impl Place {
+    /// Its first byte in its DRAM channel.
+    #[inline(always)]
+    pub fn position(&self) -> u64 {
+        u64::from(self.own) * LINE
+    }
 }
 
 /// How addresses are spread, as measured on an H200: a page of 4 KB lies in one half, on a few slices of it, two
@@ -179,23 +186,18 @@ impl Map {
         self.pair_of(&self.split(line))
     }
 
-    /// Where line number `line` lives.
+    /// Where line number `line` lives: its pair, and the place there.
     #[inline(always)]
-    pub fn place(&self, line: u64) -> Place {
+    pub fn place(&self, line: u64) -> (u32, Place) {
         let s = self.split(line);
         // Of two neighbouring pages one has its home here and one there.
         let home = if self.halves == 1 { 0 } else { (s.page ^ (mix(s.block) >> 20)) as u32 & 1 };
         // The line's number among those of its slice.
         let own = (s.block << self.own_shift) | s.index;
         let set = own.wrapping_add(mix(own >> self.set_shift) >> 33) & self.sets;
-        let (position, channel) = self.by_channels.divide(own);
-        Place {
-            pair: self.pair_of(&s),
-            home,
-            set: set as u32,
-            channel: home * self.channels_per_half + channel as u32,
-            position: position * LINE,
-        }
+        let (own, channel) = self.by_channels.divide(own);
+        let channel = (home * self.channels_per_half + channel as u32) as u16;
+        (self.pair_of(&s), Place { set: set as u32, own: own as u32, channel, home: home as u8 })
     }
 }
 
@@ -215,9 +217,9 @@ mod tests {
         let mut slices = vec![0u32; (map.pairs() * map.halves()) as usize];
         let mut n = 0u32;
         for line in lines {
-            let place = map.place(line);
-            assert_eq!(place.pair, map.pair(line));
-            slices[(place.pair * map.halves() + place.home) as usize] += 1;
+            let (pair, place) = map.place(line);
+            assert_eq!(pair, map.pair(line));
+            slices[(pair * map.halves() + u32::from(place.home)) as usize] += 1;
             n += 1;
         }
         let share = f64::from(n) / slices.len() as f64;
@@ -263,8 +265,8 @@ mod tests {
         let mut sets = std::collections::BTreeMap::new();
         // What the whole cache holds, from one array.
         for line in 0..491_520u64 {
-            let place = map.place(line);
-            *sets.entry((place.pair, place.home, place.set)).or_insert(0u32) += 1;
+            let (pair, place) = map.place(line);
+            *sets.entry((pair, place.home, place.set)).or_insert(0u32) += 1;
         }
         assert_eq!(sets.len(), 96 * 256);
         assert!(sets.values().all(|&n| (5..=35).contains(&n)));

@@ -13,21 +13,23 @@ use crate::units::{Cycle, SECTOR, SECTORS, count};
 use serde::{Deserialize, Serialize};
 use simt::prefetch::prefetch_list;
 
-/// A request at a slice.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+/// A request at a slice. Half a line of the host's caches: an exchange has thousands.
+#[derive(Clone, Copy, Debug)]
 pub struct Ask {
     /// When it comes to the slice.
     pub at: Cycle,
+    /// Number of the line: the 32 bits that tags keep.
+    pub line: u32,
     /// Where the line lives.
     pub place: Place,
-    /// Number of the line.
-    pub line: u64,
     pub sectors: u8,
     pub kind: RequestKind,
     pub whole: bool,
     pub depth: u8,
     pub operations: u8,
 }
+
+const _: () = assert!(size_of::<Ask>() == 32);
 
 /// Bytes of a message between slices that carries no data.
 const MESSAGE: u32 = 8;
@@ -102,7 +104,7 @@ impl Pair {
         if near != home {
             self.slices[near].tags.expect(ask.place.set);
         }
-        self.channels[ask.place.channel as usize].expect(ask.place.position);
+        self.channels[ask.place.channel as usize].expect(ask.place.position());
     }
 
     /// When the answer to a request leaves the slice of half `near`.
@@ -200,7 +202,7 @@ impl Pair {
         &mut self,
         home: usize,
         place: &Place,
-        line: u64,
+        line: u32,
         sectors: u8,
         at: Cycle,
         flags: u16,
@@ -233,7 +235,7 @@ impl Pair {
         &mut self,
         home: usize,
         place: &Place,
-        line: u64,
+        line: u32,
         sectors: u8,
         at: Cycle,
         found: Option<Slot>,
@@ -241,7 +243,7 @@ impl Pair {
     ) -> Cycle {
         let all = self.with_neighbours(sectors);
         let accesses = count(all) / self.sectors_per_access;
-        let position = place.position + u64::from(all.trailing_zeros()) * SECTOR;
+        let position = place.position() + u64::from(all.trailing_zeros()) * SECTOR;
         let done = self.channels[place.channel as usize].access(at, position, accesses, &mut self.counters);
         self.counters.dram_read_bytes += u64::from(accesses * self.access_bytes);
         let slot = match found {
@@ -256,7 +258,7 @@ impl Pair {
         done
     }
 
-    fn make_room(&mut self, half: usize, place: &Place, line: u64, flags: u16, at: Cycle) -> Slot {
+    fn make_room(&mut self, half: usize, place: &Place, line: u32, flags: u16, at: Cycle) -> Slot {
         let (slot, evicted) = self.slices[half].tags.allocate(place.set, line, flags);
         self.write_back(half, at, evicted);
         slot
@@ -270,17 +272,17 @@ impl Pair {
             return;
         }
         debug_assert!(!way.has(REPLICA), "copies are never written");
-        let place = self.map.place(line);
+        let (_, place) = self.map.place(line.into());
         debug_assert_eq!(place.home as usize, half);
         let channel = &mut self.channels[place.channel as usize];
         let accesses = |sectors: u8| count(sectors).div_ceil(self.sectors_per_access);
         let mut at = at;
         if way.partial() != 0 {
             let n = accesses(way.partial());
-            at = channel.access(at, place.position, n, &mut self.counters);
+            at = channel.access(at, place.position(), n, &mut self.counters);
             self.counters.dram_read_bytes += u64::from(n * self.access_bytes);
         }
-        channel.access(at, place.position, accesses(dirty), &mut self.counters);
+        channel.access(at, place.position(), accesses(dirty), &mut self.counters);
         self.counters.dram_write_bytes += u64::from(bytes(dirty));
     }
 
@@ -312,7 +314,7 @@ impl Pair {
         (self.slices[home].port.take(there, cost), self.far_latency)
     }
 
-    fn end_copy(&mut self, half: usize, place: &Place, line: u64, sectors: u8) {
+    fn end_copy(&mut self, half: usize, place: &Place, line: u32, sectors: u8) {
         let tags = &mut self.slices[half].tags;
         if let Some(at) = tags.find(place.set, line) {
             tags.change(at, |way| way.clear(VALID, sectors));
@@ -371,7 +373,8 @@ impl Pair {
 
     /// A copy from the host leaves a line here.
     pub fn host_write(&mut self, line: u64, sectors: u8) {
-        let place = self.map.place(line);
+        let (_, place) = self.map.place(line);
+        let line = line as u32;
         let home = place.home as usize;
         if self.slices.len() > 1 {
             self.end_copy(1 - home, &place, line, sectors);

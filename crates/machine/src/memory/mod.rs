@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 pub mod harness;
+mod order;
 #[cfg(test)]
 pub mod testing;
 #[cfg(test)]
@@ -14,21 +15,26 @@ mod tests;
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::gpc::{Gpc, SharedTlb};
-use crate::l2::{Map, Pair};
+use crate::l2::{Ask, Map, Pair};
 use crate::ports::{Request, Response};
 use crate::units::{Cycle, LINE, SECTOR, SECTORS};
 use crate::workers::Workers;
+use order::Order;
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 /// Requests of an exchange from which on host threads share the work: fewer are done before they have started.
 const WORTH_SHARING: usize = 256;
+
+/// Packets for which the host's caches are asked before they are served.
+const AHEAD: usize = 16;
 
 /// A pair of slices and its list of packets in an exchange.
 #[derive(Debug, Serialize, Deserialize)]
 struct Part {
     pair: Pair,
-    /// Cycle, GPC and place of each packet, in one key.
-    order: Vec<u64>,
+    #[serde(skip)]
+    order: Order,
     /// It is in the list of pairs that this exchange's packets go to.
     wanted: bool,
     anything: bool,
@@ -53,20 +59,34 @@ impl Part {
     /// Serves what the GPCs sent here.
     fn serve(&mut self, number: usize, gpcs: &[Gpc]) {
         self.order.clear();
-        let Some(first) = gpcs.iter().filter_map(Gpc::first).min() else { return };
+        let Some(first) = gpcs.iter().filter_map(|gpc| gpc.packets.first()).min() else { return };
         for (g, gpc) in gpcs.iter().enumerate() {
-            for (at, n) in gpc.packets_for(number) {
-                let after = (at - first).min(u64::from(u32::MAX));
-                self.order.push(after << 32 | (g as u64) << 24 | u64::from(n));
-                self.pair.expect(gpc.half, gpc.packet(n));
+            let asks = gpc.packets.of(number).iter().enumerate();
+            self.order.extend(asks.map(|(n, ask)| (ask.at.since(first), g as u32, n as u32)));
+        }
+        self.order.sort();
+        // What each GPC sent here, and its half.
+        let lists: SmallVec<[(u32, &[Ask]); 16]> =
+            gpcs.iter().map(|gpc| (gpc.half, gpc.packets.of(number))).collect();
+        let find = |(g, n): (u32, u32)| {
+            let (half, asks) = lists[g as usize];
+            (half, &asks[n as usize])
+        };
+        let all = self.order.list();
+        for key in all.iter().take(AHEAD) {
+            let (half, ask) = find(key.place());
+            self.pair.expect(half, ask);
+        }
+        for (k, key) in all.iter().enumerate() {
+            if let Some(key) = all.get(k + AHEAD) {
+                let (half, ask) = find(key.place());
+                self.pair.expect(half, ask);
             }
+            let (g, n) = key.place();
+            let (half, ask) = find((g, n));
+            gpcs[g as usize].packets.answer(number, n, self.pair.serve(half, ask));
         }
-        self.order.sort_unstable();
-        for &key in &self.order {
-            let (gpc, n) = (&gpcs[(key >> 24) as usize & 0xff], key as u32 & 0xff_ffff);
-            gpc.answer(n, self.pair.serve(gpc.half, gpc.packet(n)));
-        }
-        self.anything |= !self.order.is_empty();
+        self.anything |= !all.is_empty();
     }
 }
 
@@ -84,7 +104,7 @@ impl System {
         let parts = (0..map.pairs())
             .map(|n| Part {
                 pair: Pair::new(map, &config.l2, &config.dram, n),
-                order: Vec::new(),
+                order: Order::default(),
                 wanted: false,
                 anything: false,
             })
@@ -133,7 +153,7 @@ impl System {
         }
         self.wanted.clear();
         for gpc in &self.gpcs {
-            for pair in gpc.pairs() {
+            for &pair in gpc.packets.pairs() {
                 let wanted = &mut self.parts[pair as usize].wanted;
                 if !std::mem::replace(wanted, true) {
                     self.wanted.push(pair);

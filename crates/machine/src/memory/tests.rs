@@ -89,8 +89,8 @@ impl Subject for LoneGpc {
     fn exchange(&mut self, out: &mut [Vec<Request>], into: &mut [Vec<Response>], until: Cycle) {
         self.gpc.send(out, &self.tlb, &self.map);
         for pair in 0..self.map.pairs() as usize {
-            for (at, n) in self.gpc.packets_for(pair) {
-                self.gpc.answer(n, at);
+            for (n, ask) in (0..).zip(self.gpc.packets.of(pair)) {
+                self.gpc.packets.answer(pair, n, ask.at);
             }
         }
         self.gpc.receive(out, into, until);
@@ -136,8 +136,8 @@ impl Subject for LonePair {
         for request in merged(out) {
             let ask = Ask {
                 at: request.at,
-                place: self.map.place(request.line / LINE),
-                line: request.line / LINE,
+                place: self.map.place(request.line / LINE).1,
+                line: (request.line / LINE) as u32,
                 sectors: request.sectors,
                 kind: request.kind,
                 whole: request.whole,
@@ -266,7 +266,7 @@ fn line_at_home(far: bool) -> u64 {
     let config = h200();
     let map = Map::new(&config.l2, &config.dram);
     (0x10_0000_0000u64 / LINE..)
-        .find(|&line| (map.place(line).home == 1) == far)
+        .find(|&line| (map.place(line).1.home == 1) == far)
         .map(|line| line * LINE)
         .expect("both halves are homes")
 }
@@ -310,7 +310,7 @@ fn loads_from_dram_take_what_was_measured() {
         let cycles = latency(&mut system, request(n * 2000, 0, address, 1, RequestKind::Load));
         // Pages are known after a while.
         if n > 2500 {
-            let sum = &mut sums[map.place(address / LINE).home as usize];
+            let sum = &mut sums[map.place(address / LINE).1.home as usize];
             *sum = (sum.0 + cycles, sum.1 + 1);
         }
     }
