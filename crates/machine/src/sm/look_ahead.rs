@@ -125,7 +125,8 @@ impl Sm {
     ) {
         let starts = self.starts.iter().take_while(|s| s.at < until).filter(|s| s.launch == 0);
         let free = work.ctas.iter().filter(|cta| !cta.is_used && cta.context == 0);
-        for (cta, _) in free.zip(starts) {
+        // Starts come first: mostly there are none, and then slots, which are far away, are not looked at.
+        for (_, cta) in starts.zip(free) {
             for (index, &n) in cta.warps.iter().enumerate() {
                 if let Some(warp) = self.warps.get(usize::from(n)) {
                     look(warp, cta, index);
