@@ -1,7 +1,8 @@
-//! What SMs count by instruction. The SMs that a host thread runs take turns with one set of tables, which stays in its
-//! caches; sums are all that anybody wants of them.
+//! What SMs count by instruction, and what they need for a moment. The SMs that a host thread runs take turns with one set of
+//! tables, which stays in its caches; sums are all that anybody wants of them.
 
 use super::core::Sm;
+use super::load_store::Scratch;
 use super::watch::Seen;
 use crate::stall::StallTable;
 use simt::sprint::Track;
@@ -14,6 +15,8 @@ pub struct Tables {
     seen: Option<Seen>,
     /// Registers for sprints.
     track: Track,
+    /// Lines of accesses.
+    lines: Scratch,
 }
 
 impl Sm {
@@ -31,6 +34,7 @@ impl Sm {
     pub fn swap(&mut self, tables: &mut Tables) {
         std::mem::swap(&mut self.stalls, &mut tables.stalls);
         std::mem::swap(&mut self.track, &mut tables.track);
+        self.load_store.swap(&mut tables.lines);
         if let Some(seen) = &mut tables.seen
             && let Some(own) = self.watcher.as_mut().and_then(|w| w.recorder.as_mut())
         {

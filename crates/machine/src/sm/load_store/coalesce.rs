@@ -1,64 +1,58 @@
 //! Coalescing: from the addresses of lanes to lines, sectors, and passes through the banks.
 
-use crate::units::{LINE, SECTOR};
+use super::l1::Tags;
+use crate::units::{LINE, SECTOR, count};
 use simt::resident::{Access, Where};
+use std::ops::Range;
 
-/// One line of a warp's access.
-#[derive(Clone, Copy, Default, Debug)]
+/// Lines that an access can have: four for each lane, in local memory.
+const MOST: usize = 128;
+
+/// Lists are gone through in multiples of so many lines: the compiler makes vectors of them.
+const CHUNK: usize = 8;
+
+/// One line of a warp's access, as the cache looks it up.
+#[derive(Clone, Copy, Debug)]
 pub struct Piece {
-    /// Address of the line's first byte.
-    pub line: u64,
-    /// Words of the line that lanes touch, a bit each: the banks, too.
-    pub words: u32,
-    /// Words of which every byte is touched.
-    pub full: u32,
-    /// What the cache's table knows the line by, once that was asked, and the slot that it has there at first sight.
+    /// What the cache knows the line by: its number and, for its table, a mark.
+    pub number: u32,
     pub mark: u32,
-    pub slot: u16,
-    /// The cycle in which its tag is looked up, from the first one of the access.
-    round: u16,
-}
-
-impl Piece {
-    #[inline(always)]
-    fn new(line: u64, words: u32, full: u32) -> Piece {
-        Piece { line, words, full, mark: 0, slot: u16::MAX, round: 0 }
-    }
-
-    /// Another lane's part.
-    #[inline(always)]
-    fn add(&mut self, p: Piece) {
-        self.words |= p.words;
-        self.full |= p.full;
-    }
-
+    /// The slot that it has there at first sight.
+    pub slot: u32,
     /// Sectors touched.
-    #[inline(always)]
-    pub fn sectors(&self) -> u8 {
-        sectors_of(self.words)
-    }
-
-    /// Sectors of which every byte is touched.
-    #[inline(always)]
-    pub fn whole(&self) -> u8 {
-        !sectors_of(!self.full) & 15
-    }
+    pub sectors: u8,
 }
 
 /// The sectors that some of these words are in.
 #[inline(always)]
 fn sectors_of(words: u32) -> u8 {
-    // Eight words a sector: fold each byte into its lowest bit, then gather the four bits.
+    // Each sector's lowest bit, then the four of them gathered.
+    (some_of_sectors(words).wrapping_mul(0x0102_0408) >> 24) as u8 & 15
+}
+
+/// A byte for each sector: one where some of its words are touched. There are eight of them in a sector.
+#[inline(always)]
+fn some_of_sectors(words: u32) -> u32 {
     let mut m = words | words >> 4;
     m |= m >> 2;
     m |= m >> 1;
-    m &= 0x0101_0101;
-    (m.wrapping_mul(0x0102_0408) >> 24) as u8 & 15
+    m & 0x0101_0101
 }
 
 /// The lines of a warp's access, in the order of the first lane that touches each.
 pub trait Lines {
-    fn list(&self) -> &[Piece];
+    fn len(&self) -> usize;
+
+    fn piece(&self, n: usize) -> Piece;
+
+    /// Address of a line's first byte.
+    fn line(&self, n: usize) -> u64;
+
+    /// Sectors of a line of which every byte is touched.
+    fn whole(&self, n: usize) -> u8;
+
+    /// How many sectors of all lines are touched.
+    fn touched(&self) -> u32;
 
     /// Passes through the data banks.
     ///
@@ -67,10 +61,47 @@ pub trait Lines {
     fn passes(&mut self, all_found: bool) -> Passes;
 }
 
-impl Lines for Piece {
+/// The only line of an access.
+#[derive(Clone, Copy, Debug)]
+pub struct Single {
+    line: u64,
+    words: u32,
+    /// Words of which every byte is touched.
+    full: u32,
+    mark: u32,
+}
+
+impl Single {
     #[inline(always)]
-    fn list(&self) -> &[Piece] {
-        std::slice::from_ref(self)
+    fn new(line: u64, words: u32, full: u32) -> Single {
+        Single { line, words, full, mark: Tags::mark(number(line)) }
+    }
+}
+
+impl Lines for Single {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        1
+    }
+
+    #[inline(always)]
+    fn piece(&self, _: usize) -> Piece {
+        Piece { number: number(self.line), mark: self.mark, slot: u32::MAX, sectors: sectors_of(self.words) }
+    }
+
+    #[inline(always)]
+    fn line(&self, _: usize) -> u64 {
+        self.line
+    }
+
+    #[inline(always)]
+    fn whole(&self, _: usize) -> u8 {
+        !sectors_of(!self.full) & 15
+    }
+
+    #[inline(always)]
+    fn touched(&self) -> u32 {
+        count(sectors_of(self.words))
     }
 
     #[inline(always)]
@@ -81,33 +112,93 @@ impl Lines for Piece {
 
 /// The one line that the lanes of `mask` touch in an access to global memory, where that is simple to see.
 #[inline(always)]
-pub fn only_line(access: &Access, mask: u32) -> Option<Piece> {
+pub fn only_line(access: &Access, mask: u32) -> Option<Single> {
     let size = u64::from(access.size);
     match access.place {
-        Where::Same(address) => Some(piece(address, size)),
+        Where::Same(address) => {
+            let words = words_at(address, size);
+            Some(Single::new(address & !(LINE - 1), words, if size >= 4 { words } else { 0 }))
+        }
         Where::Consecutive(base) if size >= 4 && is_run(mask) => {
             let start = base.wrapping_add(u64::from(mask.trailing_zeros()) * size);
             let (from, count) = (start % LINE / 4, u64::from(mask.count_ones()) * size / 4);
             // Between one and 32 words: no shift is by 32.
             (from + count <= LINE / 4).then(|| {
                 let words = (u32::MAX >> (32 - count)) << from;
-                Piece::new(start & !(LINE - 1), words, words)
+                Single::new(start & !(LINE - 1), words, words)
             })
         }
         _ => None,
     }
 }
 
-/// Any lines.
-#[derive(Default)]
+/// Sectors of a line that are on their way, by which requests.
+#[derive(Clone, Copy, Default)]
+pub struct Coming {
+    pub chain: u32,
+    pub sectors: u8,
+}
+
+/// Sectors of a line that have to be asked for.
+#[derive(Clone, Copy, Default)]
+pub struct Missing {
+    /// Requests of the line that are on their way.
+    pub chain: u32,
+    /// The line's slot; the highest number where it has none.
+    pub slot: u16,
+    /// Which of the access's lines it is.
+    pub n: u8,
+    pub sectors: u8,
+}
+
+/// Any lines: a list for each thing that is known of them: what is done to all of one is done to several at once.
 pub struct Pieces {
-    list: Vec<Piece>,
-    /// For [`Pieces::passes`]: cycles in which lines are looked up and, of the lines of each, how many need each data bank,
-    /// one bit of the count a word. No more are looked up in a cycle than there are banks of tags, which is four at most.
-    rounds: u32,
-    groups: Vec<[u32; 3]>,
+    len: usize,
+    /// Where they begin, and the numbers by which the cache knows them.
+    lines: [u64; MOST],
+    numbers: [u32; MOST],
+    /// Words that lanes touch, a bit each: the banks, too. Behind the last line is a chunk of none.
+    words: [u32; MOST + CHUNK],
+    /// Once they have been looked up: sectors touched, what the cache's table knows lines by, and their slots at first sight.
+    sectors: [u32; MOST],
+    marks: [u16; MOST],
+    slots: [u16; MOST],
+    /// Banks that have their tags.
+    banks: [u32; MOST],
+    /// How many sectors are touched.
+    touched: u32,
+    /// What a load finds of them, where not all of it is there.
+    pub coming: [Coming; 32],
+    pub missing: [Missing; 32],
+    /// Addresses between which every byte of a touched word is touched.
+    complete: Range<u64>,
+    /// Cycles in which lines are looked up, and in each the words of the one that each bank of tags looks up.
+    rounds: usize,
+    groups: [[u32; TAG_BANKS]; MOST],
     /// The lines of the next access are there.
     is_made: bool,
+}
+
+impl Default for Pieces {
+    fn default() -> Pieces {
+        Pieces {
+            len: 0,
+            lines: [0; MOST],
+            numbers: [0; MOST],
+            words: [0; MOST + CHUNK],
+            sectors: [0; MOST],
+            marks: [0; MOST],
+            slots: [0; MOST],
+            banks: [0; MOST],
+            touched: 0,
+            coming: [Coming::default(); 32],
+            missing: [Missing::default(); 32],
+            complete: 0..0,
+            rounds: 1,
+            groups: [[0; TAG_BANKS]; MOST],
+            is_made: false,
+        }
+    }
 }
 
 /// What the lines of an access need of the data banks.
@@ -119,14 +210,15 @@ pub struct Passes {
 }
 
 impl Pieces {
-    /// The lines of the next access are to be found.
+    /// The lines of an access are to be found.
     #[inline(always)]
     pub fn clear(&mut self) {
-        self.list.clear();
         self.is_made = false;
+        self.len = 0;
+        self.complete = 0..0;
     }
 
-    /// Those of the next access have been found and looked up before it.
+    /// Those of the next access have been found before it.
     #[inline(always)]
     pub fn keep(&mut self) {
         self.is_made = true;
@@ -141,40 +233,39 @@ impl Pieces {
     /// Cycles of the tag stage, after [`Pieces::look_up`].
     #[inline(always)]
     pub fn rounds(&self) -> u32 {
-        self.rounds
+        self.rounds as u32
     }
 
     #[inline(always)]
-    pub fn list_mut(&mut self) -> &mut [Piece] {
-        &mut self.list
+    fn push(&mut self, address: u64, words: u32) {
+        debug_assert!(self.len < MOST);
+        self.lines[self.len % MOST] = address & !(LINE - 1);
+        self.numbers[self.len % MOST] = number(address);
+        self.words[self.len % MOST] = words;
+        self.len += 1;
     }
 
-    #[inline(always)]
-    fn push(&mut self, piece: Piece) {
-        self.list.push(piece);
-    }
-
-    /// Coalesces the lanes of `mask` in an access to global memory.
+    /// Coalesces the lanes of `mask` in an access to global memory; there are no lines yet.
     #[inline]
     pub fn global(&mut self, access: &Access, mask: u32) {
         let size = u64::from(access.size);
+        if size >= 4 {
+            self.complete = 0..u64::MAX;
+        }
         match access.place {
-            Where::Same(address) => self.push(piece(address, size)),
+            Where::Same(address) => self.push(address, words_at(address, size)),
             Where::Consecutive(base) if size >= 4 && is_run(mask) => {
                 let first = u64::from(mask.trailing_zeros());
                 let start = base.wrapping_add(first * size);
                 self.run(start, u64::from(mask.count_ones()) * size);
             }
-            Where::Consecutive(base) => {
-                for lane in lanes(mask) {
-                    let p = piece(base.wrapping_add(u64::from(lane) * size), size);
-                    self.merge_last(p);
-                }
-                self.complete_narrow(base, size, mask);
-            }
+            Where::Consecutive(base) => self.holed(base, mask, size),
             Where::Halves(starts, same) if mask == u32::MAX && are_apart(starts, same, size) => {
                 for (start, same) in starts.into_iter().zip(same) {
-                    if same { self.push(piece(start, size)) } else { self.run(start, 16 * size) }
+                    match same {
+                        true => self.push(start, words_at(start, size)),
+                        false => self.run(start, 16 * size),
+                    }
                 }
             }
             Where::Tile(..) | Where::Halves(..) => {
@@ -194,162 +285,215 @@ impl Pieces {
         while line < end {
             let to = ((end - line).min(LINE) / 4) as u32;
             // Between one and 32 words: no shift is by 32.
-            let words = (u32::MAX >> (32 - (to - from))) << from;
-            self.push(Piece::new(line, words, words));
+            self.push(line, (u32::MAX >> (32 - (to - from))) << from);
             line += LINE;
             from = 0;
         }
     }
 
-    /// Adds to the last line, or begins one.
-    #[inline(always)]
-    fn merge_last(&mut self, p: Piece) {
-        match self.list.last_mut() {
-            Some(last) if last.line == p.line => last.add(p),
-            _ => self.push(p),
-        }
-    }
-
-    /// Consecutive bytes or half words fill words together: marks those that they fill.
-    fn complete_narrow(&mut self, base: u64, size: u64, mask: u32) {
-        if size >= 4 || !is_run(mask) {
-            return;
-        }
-        let start = base + u64::from(mask.trailing_zeros()) * size;
-        let end = start + u64::from(mask.count_ones()) * size;
-        for p in &mut self.list {
-            for w in lanes(p.words) {
-                let word = p.line + u64::from(w) * 4;
-                if start <= word && word + 4 <= end {
-                    p.full |= 1 << w;
-                }
+    /// Lanes next to each other, of which some may be missing, or which touch less than a word.
+    fn holed(&mut self, base: u64, mask: u32, size: u64) {
+        for lane in lanes(mask) {
+            let address = base.wrapping_add(u64::from(lane) * size);
+            let words = words_at(address, size);
+            match self.len {
+                // They ascend.
+                1.. if self.numbers[self.len - 1] == number(address) => self.words[self.len - 1] |= words,
+                _ => self.push(address, words),
             }
+        }
+        if size < 4 && is_run(mask) {
+            // Bytes or half words fill words together.
+            let start = base + u64::from(mask.trailing_zeros()) * size;
+            self.complete = start..start + u64::from(mask.count_ones()) * size;
         }
     }
 
     fn scattered(&mut self, addresses: &[u64; 32], mask: u32, size: u64) {
-        // Places of lines by a small hash, only for lanes that do not ascend: most do.
-        let mut highest = 0;
-        let mut ascends = true;
-        let mut table = [u8::MAX; 64];
+        const NOWHERE: u8 = u8::MAX;
+        // Places of lines by a small hash. Whether a lane's line is new or not makes no difference to what is done: a host's
+        // guess of it would be wrong too often.
+        let mut places = [NOWHERE; 1 << PLACE_BITS];
+        let one = words_at(0, size);
+        self.words[..32].fill(0);
+        let mut len = 0;
         for lane in lanes(mask) {
-            let p = piece(addresses[lane as usize], size);
-            match self.list.last_mut() {
-                Some(last) if last.line == p.line => {
-                    last.add(p);
-                    continue;
-                }
-                _ => {}
+            let address = addresses[lane as usize % 32];
+            let number = number(address);
+            let place = &mut places[place_of(number)];
+            let is_new = *place == NOWHERE;
+            let mut at = usize::from(*place).min(len) % 32;
+            if is_new {
+                *place = len as u8;
             }
-            if ascends && (self.list.is_empty() || p.line > highest) {
-                highest = p.line;
-                self.push(p);
-                continue;
+            if !is_new && self.numbers[at] != number {
+                // Another line has the place: this one has none.
+                at = self.numbers[..len].iter().position(|&n| n == number).unwrap_or(len) % 32;
+                len += usize::from(at == len);
             }
-            if ascends {
-                ascends = false;
-                for i in 0..self.list.len() {
-                    let slot = find(&table, &self.list, self.list[i].line);
-                    table[slot] = i as u8;
-                }
-            }
-            let slot = find(&table, &self.list, p.line);
-            if table[slot] == u8::MAX {
-                table[slot] = self.list.len() as u8;
-                self.push(p);
-            } else {
-                self.list[table[slot] as usize].add(p);
-            }
+            (self.lines[at], self.numbers[at]) = (address & !(LINE - 1), number);
+            self.words[at] |= one << word_of(address);
+            len += usize::from(is_new);
         }
+        self.len = len;
     }
 
     /// Coalesces the lanes of `mask` in an access to local memory: word `n` of all lanes of a warp is line `n` from
     /// `base`, so lanes at equal offsets share lines.
     pub fn local(&mut self, access: &Access, mask: u32, base: u64) {
-        let rows = access.size.div_ceil(4).max(1);
-        let narrow = access.size < 4;
+        let rows = u64::from(access.size.div_ceil(4).max(1));
+        if access.size >= 4 {
+            self.complete = 0..u64::MAX;
+        }
+        let line = |offset: u64, row: u64| base + (offset / 4 + row) * LINE;
         if let Where::Same(offset) = access.place {
-            for row in 0..u64::from(rows) {
-                let full = if narrow { 0 } else { mask };
-                self.push(Piece::new(base + (offset / 4 + row) * LINE, mask, full));
-            }
+            (0..rows).for_each(|row| self.push(line(offset, row), mask));
             return;
         }
         for lane in lanes(mask) {
             let offset = access.address(lane);
-            for row in 0..u64::from(rows) {
-                let line = base + (offset / 4 + row) * LINE;
-                let words = 1 << lane;
-                let full = if narrow { 0 } else { words };
-                let p = Piece::new(line, words, full);
-                match self.list.iter_mut().find(|p| p.line == line) {
-                    Some(old) => old.add(p),
-                    None => self.push(p),
+            for row in 0..rows {
+                let line = line(offset, row);
+                match self.lines[..self.len].iter().position(|&l| l == line) {
+                    Some(old) => self.words[old] |= 1 << lane,
+                    None => self.push(line, 1 << lane),
                 }
             }
         }
     }
 
-    /// Finds the cycles of the tag stage. Tags are in `tag_banks` banks, each of which looks up one line in a cycle. `mark`: what
-    /// the cache knows a line by.
+    /// The lines will be looked up: the cache asks for what it reads first.
     #[inline(always)]
-    pub fn look_up(&mut self, tag_banks: u32, mark: impl Fn(u64) -> u32) {
-        let mut used = [0; TAG_BANKS];
-        let mut most = 1;
-        for p in &mut self.list {
-            p.mark = mark(p.line);
-            let bank = &mut used[tag_bank(p.line, tag_banks)];
-            p.round = *bank as u16;
-            *bank += 1;
-            most = most.max(*bank);
+    pub fn expect(&mut self, cache: &Tags) {
+        cache.expect_marks(&self.numbers[..self.len], &mut self.marks[..self.len]);
+    }
+
+    /// Finds where lines are in the cache at first sight, which asks for what it reads next; the sectors; and the cycles of the
+    /// tag stage. Tags are in `tag_banks` banks, each of which looks up one line in a cycle.
+    #[inline(always)]
+    pub fn look_up(&mut self, tag_banks: u32, cache: &Tags) {
+        cache.expect_slots(&self.marks[..self.len], &mut self.slots[..self.len]);
+        self.find_sectors();
+        self.find_rounds(tag_banks);
+    }
+
+    #[inline(always)]
+    fn find_sectors(&mut self) {
+        let end = self.len.next_multiple_of(CHUNK);
+        self.words[self.len..][..CHUNK].fill(0);
+        // How many there are: a byte for each sector of a line. No sum of them is more than the lines.
+        let mut touched = 0u32;
+        for (sectors, &words) in self.sectors[..end].iter_mut().zip(&self.words[..end]) {
+            let some = some_of_sectors(words);
+            *sectors = (some | some >> 7 | some >> 14 | some >> 21) & 15;
+            touched = touched.wrapping_add(some);
         }
-        self.rounds = most;
+        let pairs = (touched & 0x00ff_00ff) + (touched >> 8 & 0x00ff_00ff);
+        self.touched = (pairs & 0xffff) + (pairs >> 16);
+    }
+
+    #[inline(always)]
+    fn find_rounds(&mut self, tag_banks: u32) {
+        let end = self.len.next_multiple_of(CHUNK);
+        for (bank, &number) in self.banks[..end].iter_mut().zip(&self.numbers[..end]) {
+            *bank = tag_bank(number, tag_banks);
+        }
+        self.groups[..self.len].fill([0; TAG_BANKS]);
+        let mut used = [0; TAG_BANKS];
+        for (&bank, &words) in self.banks.iter().zip(&self.words[..self.len]) {
+            let bank = bank as usize % TAG_BANKS;
+            self.groups[used[bank] % MOST][bank] = words;
+            used[bank] += 1;
+        }
+        self.rounds = used.into_iter().max().unwrap_or_default().max(1);
     }
 
     /// Passes of all lines together. A count of them has so many bits.
     #[inline(always)]
     fn passes_by<const BITS: usize>(&self) -> Passes {
         let mut counts = [0; BITS];
-        self.list.iter().for_each(|p| count_banks(&mut counts, p.words));
+        self.words[..self.len].iter().for_each(|&words| count_banks(&mut counts, words));
         Passes { groups: 1, passes: most_of(&counts) }
     }
 
-    /// Passes of the lines of each cycle.
+    /// Passes of the lines of each cycle: banks that any of them needs, that two need, and so on, take a pass more each.
     #[inline(always)]
-    fn passes_by_round(&mut self) -> Passes {
-        self.groups.clear();
-        self.groups.resize(self.rounds as usize, [0; 3]);
-        for p in &self.list {
-            if let Some(counts) = self.groups.get_mut(p.round as usize) {
-                count_banks(counts, p.words);
-            }
+    fn passes_by_round(&self) -> Passes {
+        let mut passes = 0;
+        for &[a, b, c, d] in &self.groups[..self.rounds] {
+            let (any, both) = ([a | b, c | d], [a & b, c & d]);
+            let two = both[0] | both[1] | any[0] & any[1];
+            let three = both[0] & any[1] | both[1] & any[0];
+            let four = both[0] & both[1];
+            passes += 1 + u32::from(two != 0) + u32::from(three != 0) + u32::from(four != 0);
         }
-        Passes { groups: self.rounds, passes: self.groups.iter().map(most_of).sum() }
+        Passes { groups: self.rounds as u32, passes }
     }
 }
 
 impl Lines for Pieces {
     #[inline(always)]
-    fn list(&self) -> &[Piece] {
-        &self.list
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline(always)]
+    fn piece(&self, n: usize) -> Piece {
+        let n = n % MOST;
+        Piece {
+            number: self.numbers[n],
+            mark: self.marks[n].into(),
+            slot: self.slots[n].into(),
+            sectors: self.sectors[n] as u8,
+        }
+    }
+
+    #[inline(always)]
+    fn line(&self, n: usize) -> u64 {
+        self.lines[n % MOST]
+    }
+
+    #[inline]
+    fn whole(&self, n: usize) -> u8 {
+        let (line, words) = (self.line(n), self.words[n % MOST]);
+        if self.complete.end == u64::MAX {
+            return !sectors_of(!words) & 15;
+        }
+        let is_full = |w: &u32| {
+            let word = line + u64::from(*w) * 4;
+            self.complete.start <= word && word + 4 <= self.complete.end
+        };
+        let full = lanes(words).filter(is_full).fold(0, |full, w| full | 1 << w);
+        !sectors_of(!full) & 15
+    }
+
+    #[inline(always)]
+    fn touched(&self) -> u32 {
+        self.touched
     }
 
     /// After [`Pieces::look_up`].
     #[inline]
     fn passes(&mut self, all_found: bool) -> Passes {
-        if self.list.len() == 1 {
+        if self.len == 1 {
             return Passes { groups: 1, passes: 1 };
         }
         if !all_found && self.rounds > 1 {
             return self.passes_by_round();
         }
-        // As many bits as a count of all lines can have: a warp has 128 at most.
-        match self.list.len() {
+        // As many bits as a count of all lines can have.
+        match self.len {
             0..8 => self.passes_by::<3>(),
             8..64 => self.passes_by::<6>(),
             _ => self.passes_by::<8>(),
         }
     }
+}
+
+/// What the cache knows a line by.
+#[inline(always)]
+fn number(address: u64) -> u32 {
+    Tags::number(address)
 }
 
 /// Whether halves of a warp touch whole words, and none of the same lines.
@@ -391,36 +535,34 @@ const TAG_BANKS: usize = 4;
 /// bits of the line number change. These masks have that property, keep strides of powers of two apart, and give the
 /// ten cycles that a stride of 160 bytes takes.
 #[inline(always)]
-fn tag_bank(line: u64, banks: u32) -> usize {
+fn tag_bank(number: u32, banks: u32) -> u32 {
     // Bits from the fifth on repeat their roles every three.
-    let n = line / LINE;
-    let mut y = n >> 4;
-    y ^= y >> 36;
+    let mut y = number >> 4;
     y ^= y >> 18;
     y ^= y >> 9;
     y ^= y >> 3 ^ y >> 6;
-    let bank = (n ^ n >> 2 ^ y ^ y >> 1) as u32;
-    (bank & (banks - 1)) as usize % TAG_BANKS
+    (number ^ number >> 2 ^ y ^ y >> 1) & (banks - 1)
 }
 
-/// A lane's part of its line. Accesses are aligned to their size, so no lane touches two lines.
+/// The word of its line that an address is in.
 #[inline(always)]
-fn piece(address: u64, size: u64) -> Piece {
-    let line = address & !(LINE - 1);
-    let word = (address % LINE / 4) as u32;
-    let count = (size / 4).max(1) as u32;
-    let words = ((1u32 << count) - 1) << word;
-    Piece::new(line, words, if size >= 4 { words } else { 0 })
+fn word_of(address: u64) -> u32 {
+    (address % LINE / 4) as u32
 }
 
-/// Where a line is in the table, or the empty place where it belongs. The table has twice the places that 32 lanes need.
+/// Words of its line that a lane touches. Accesses are aligned to their size, so no lane touches two lines.
 #[inline(always)]
-fn find(table: &[u8; 64], list: &[Piece], line: u64) -> usize {
-    let mut slot = ((line / LINE).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize;
-    while table[slot] != u8::MAX && list[table[slot] as usize].line != line {
-        slot = (slot + 1) % 64;
-    }
-    slot
+fn words_at(address: u64, size: u64) -> u32 {
+    ((1 << (size / 4).max(1)) - 1) << word_of(address)
+}
+
+/// Places that the lines of lanes have, as a power of two: mostly each has one of its own.
+const PLACE_BITS: u32 = 8;
+
+/// The place of a line, a hash.
+#[inline(always)]
+fn place_of(number: u32) -> usize {
+    (number.wrapping_mul(0x9E37_79B9) >> (u32::BITS - PLACE_BITS)) as usize
 }
 
 /// The lanes of a mask, ascending.
@@ -456,13 +598,12 @@ pub struct Modify {
 /// Operations of the lanes of `mask` by line, in the order of `pieces`, and the sectors that are looked up: lanes on
 /// one address go one after the other, and every pass looks up its sectors again.
 pub fn modify(access: &Access, mask: u32, pieces: &Pieces, out: &mut [Modify; 32]) -> u32 {
-    let list = pieces.list();
     if let Where::Same(_) = access.place {
         let n = mask.count_ones() as u8;
         out[0] = Modify { operations: n, depth: n };
         return u32::from(n);
     }
-    out[..list.len().min(32)].fill(Modify::default());
+    out[..pieces.len().min(32)].fill(Modify::default());
     // How many lanes before this one are on its address; passes that have looked a sector up already.
     let mut sectors = 0;
     let mut seen: [(u64, u8); 32] = [(0, 0); 32];
@@ -488,10 +629,87 @@ pub fn modify(access: &Access, mask: u32, pieces: &Pieces, out: &mut [Modify; 32
             sectors += 1;
         }
         let line = address & !(LINE - 1);
-        if let Some(i) = list.iter().position(|p| p.line == line) {
+        if let Some(i) = (0..pieces.len()).find(|&n| pieces.line(n) == line) {
             out[i].operations += 1;
             out[i].depth = out[i].depth.max(pass);
         }
     }
     sectors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Lines and words of scattered lanes, in the order of the first lane that touches each, one lane after the other.
+    fn walk(addresses: &[u64; 32], mask: u32, size: u64) -> Vec<(u64, u32)> {
+        let mut list: Vec<(u64, u32)> = Vec::new();
+        for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
+            let address = addresses[lane];
+            let words = (0..size.div_ceil(4)).fold(0, |words, n| words | 1 << (address % LINE / 4 + n));
+            match list.iter_mut().find(|(line, _)| *line == address / LINE * LINE) {
+                Some((_, all)) => *all |= words,
+                None => list.push((address / LINE * LINE, words)),
+            }
+        }
+        list
+    }
+
+    /// Passes of lines of which so many are looked up at once, by bank of tags; each in the first cycle that is free.
+    fn passes(list: &[(u64, u32)], tag_banks: u32) -> (u32, u32) {
+        let mut rounds: Vec<Vec<(u32, u32)>> = Vec::new();
+        for &(line, words) in list {
+            let bank = tag_bank(number(line), tag_banks);
+            match rounds.iter_mut().find(|round| round.iter().all(|&(other, _)| other != bank)) {
+                Some(round) => round.push((bank, words)),
+                None => rounds.push(vec![(bank, words)]),
+            }
+        }
+        let most = |round: &Vec<(u32, u32)>| {
+            let needed = |word: u32| round.iter().filter(|(_, words)| words >> word & 1 != 0).count();
+            (0..32).map(needed).max().unwrap_or_default() as u32
+        };
+        (rounds.len() as u32, rounds.iter().map(most).sum())
+    }
+
+    proptest! {
+        #[test]
+        fn lanes_that_lie_anywhere_find_their_lines(
+            places in prop::array::uniform32(0u64..4096),
+            apart in prop::sample::select(vec![1u64, 3, 32, 1 << 12, 1 << 20]),
+            mask in 1u32..,
+            size in prop::sample::select(vec![1u64, 2, 4, 8, 16]),
+            few in any::<bool>(),
+            tag_banks in prop::sample::select(vec![1u32, 2, 4]),
+        ) {
+            let addresses = places.map(|n| (1 << 36) + if few { n % 97 } else { n } * apart * size);
+            let expected = walk(&addresses, mask, size);
+            let mut access = Access { mask, global: mask, size: size as u32, ..Access::default() };
+            access.lanes = addresses;
+            let mut pieces = Pieces::default();
+            let cache = Tags::new(1 << 16, 4);
+            // What was there before does not matter.
+            for mask in [u32::MAX, mask] {
+                pieces.clear();
+                pieces.global(&access, mask);
+                pieces.expect(&cache);
+                pieces.look_up(tag_banks, &cache);
+            }
+            let found: Vec<_> = (0..pieces.len()).map(|n| (pieces.line(n), pieces.words[n])).collect();
+            prop_assert_eq!(&found, &expected);
+            let of = |words: u32| (0..4).fold(0, |m, n| m | u8::from(words >> (8 * n) & 255 != 0) << n);
+            for (n, &(line, words)) in expected.iter().enumerate() {
+                let whole = (0..4).fold(0, |m, n| m | u8::from(words >> (8 * n) & 255 == 255) << n);
+                prop_assert_eq!(pieces.piece(n).sectors, of(words));
+                prop_assert_eq!(pieces.piece(n).number, number(line));
+                prop_assert_eq!(pieces.whole(n), if size < 4 { 0 } else { whole });
+            }
+            let touched = expected.iter().map(|&(_, words)| of(words).count_ones()).sum::<u32>();
+            prop_assert_eq!(pieces.touched(), touched);
+            let (rounds, missed) = passes(&expected, tag_banks);
+            prop_assert_eq!(pieces.rounds(), rounds);
+            prop_assert_eq!(pieces.passes(false).passes, missed);
+        }
+    }
 }

@@ -3,6 +3,7 @@
 //! Entries are small and used again, the last one freed first: many SMs take turns in the host's caches.
 
 use super::Kind;
+use super::coalesce::Coming;
 use crate::units::{Cycle, count};
 use serde::{Deserialize, Serialize};
 use simt::prefetch::prefetch;
@@ -37,14 +38,54 @@ pub struct Flight {
     pub sectors: u8,
     /// Sectors that count against the limit.
     held: u8,
+    /// The lowest bits of its place among the requests of its SM's turn.
+    #[serde(skip)]
+    place: u8,
 }
 
 impl Flight {
+    /// Nothing is under way.
+    const NOTHING: Flight = Flight {
+        next: END,
+        slot: END,
+        waiting: [0; FEW],
+        others: END,
+        few: 0,
+        sectors: 0,
+        held: 0,
+        place: 0,
+    };
+
+    /// Whether it may be one of the last so many requests of its SM's turn.
+    #[inline(always)]
+    pub fn may_be_among(&self, last: usize, requests: usize) -> bool {
+        usize::from((requests as u8).wrapping_sub(self.place)) <= last
+    }
+
     /// The first instructions that wait.
     #[inline(always)]
     fn first(&self) -> &[u16] {
         self.waiting.get(..usize::from(self.few)).unwrap_or_default()
     }
+}
+
+/// What a request is to be known by.
+#[derive(Clone, Copy)]
+pub struct New {
+    /// Next request of the same line.
+    pub next: u32,
+    /// The line's slot, or [`NO_SLOT`].
+    pub slot: u32,
+    /// Sectors asked for, for the cache's sake, and those that count against the limit.
+    pub sectors: u8,
+    pub held: u8,
+    /// Requests of the SM's turn before it.
+    pub before: usize,
+}
+
+impl New {
+    /// One without effects on the cache.
+    pub const APART: New = New { next: END, slot: NO_SLOT, sectors: 0, held: 0, before: 0 };
 }
 
 /// An instruction that waits for answers.
@@ -101,16 +142,9 @@ impl<T: Copy> Slab<T> {
 
     #[inline(always)]
     fn put(&mut self, t: T) -> u32 {
-        match self.free.pop() {
-            Some(n) => {
-                self.all[n as usize] = t;
-                n
-            }
-            None => {
-                self.all.push(t);
-                (self.all.len() - 1) as u32
-            }
-        }
+        let n = self.reserve(t);
+        self.all[n as usize] = t;
+        n
     }
 
     /// Entries will be used again: asks for the end of the list that names them.
@@ -128,10 +162,13 @@ impl<T: Copy> Slab<T> {
     /// An entry that will be written later; a new one is `empty`.
     #[inline(always)]
     fn reserve(&mut self, empty: T) -> u32 {
-        self.free.pop().unwrap_or_else(|| {
-            self.all.push(empty);
-            (self.all.len() - 1) as u32
-        })
+        self.free.pop().unwrap_or_else(|| self.grow(empty))
+    }
+
+    #[cold]
+    fn grow(&mut self, empty: T) -> u32 {
+        self.all.push(empty);
+        (self.all.len() - 1) as u32
     }
 
     #[inline(always)]
@@ -169,55 +206,62 @@ impl Flights {
         self.flights.all.len() == self.flights.free.len()
     }
 
-    /// A request leaves for which nobody waits; its token. `slot`: of the line, where it has one.
+    /// A request leaves for which nobody waits; its token.
     #[inline(always)]
-    pub fn start(&mut self, slot: u32, sectors: u8, held: u8, next: u32) -> u32 {
-        self.start_with(slot, sectors, held, next, [0; FEW], 0)
+    pub fn start(&mut self, new: New) -> u32 {
+        self.start_with(new, 0, 0)
     }
 
     /// The same of one that an instruction waits for.
     #[inline(always)]
-    pub fn start_for(&mut self, asking: &mut Asking, slot: u32, sectors: u8, held: u8, next: u32) -> u32 {
+    pub fn start_for(&mut self, asking: &mut Asking, new: New) -> u32 {
         self.reserve(asking);
-        let w = asking.place;
-        if w > u16::MAX.into() {
-            let token = self.start(slot, sectors, held, next);
-            self.link(w, token);
-            return token;
+        let (w, fits) = (asking.place as u16, asking.place <= u16::MAX.into());
+        let token = self.start_with(new, w, u8::from(fits));
+        if !fits {
+            self.link(asking.place, token);
         }
-        let mut waiting = [0; FEW];
-        waiting[0] = w as u16;
-        self.start_with(slot, sectors, held, next, waiting, 1)
+        token
     }
 
+    /// Entries are written where they are: a copy of what was just put together waits for all of it.
     #[inline(always)]
-    fn start_with(
-        &mut self,
-        slot: u32,
-        sectors: u8,
-        held: u8,
-        next: u32,
-        waiting: [u16; FEW],
-        few: u8,
-    ) -> u32 {
-        self.sectors += count(held);
-        self.lines += u32::from(held != 0);
-        self.flights.put(Flight { next, slot, waiting, others: END, few, sectors, held })
+    fn start_with(&mut self, new: New, first: u16, few: u8) -> u32 {
+        let token = self.flights.reserve(Flight::NOTHING);
+        let flight = &mut self.flights.all[token as usize];
+        (flight.next, flight.slot, flight.others) = (new.next, new.slot, END);
+        flight.waiting = [0; FEW];
+        flight.waiting[0] = first;
+        (flight.few, flight.sectors, flight.held) = (few, new.sectors, new.held);
+        flight.place = new.before as u8;
+        token
+    }
+
+    /// Loads have asked for so many sectors more, in so many requests that fill lines.
+    #[inline(always)]
+    pub fn hold(&mut self, sectors: u32, requests: u32) {
+        self.sectors += sectors;
+        self.lines += requests;
     }
 
     /// One answer more is asked for; the instruction has a place from then on.
     #[inline(always)]
     fn reserve(&mut self, asking: &mut Asking) {
-        if asking.left == 0 {
-            asking.place = self.waiting.reserve(Waiting::NOBODY);
+        if asking.place == END {
+            *asking = self.ask();
         }
         asking.left += 1;
+    }
+
+    /// An instruction will wait: it has a place.
+    #[inline(always)]
+    pub fn ask(&mut self) -> Asking {
+        Asking { place: self.waiting.reserve(Waiting::NOBODY), left: 0 }
     }
 
     /// A request that has not left takes further sectors along.
     #[inline(always)]
     pub fn extend(&mut self, token: u32, sectors: u8) {
-        self.sectors += count(sectors);
         let flight = &mut self.flights.all[token as usize];
         flight.sectors |= sectors;
         flight.held |= sectors;
@@ -265,23 +309,46 @@ impl Flights {
         self.waiting.all.get(usize::from(first)).map(|waiting| waiting.owner)
     }
 
-    /// An instruction waits for `token`, which is on its way.
+    /// An instruction waits for the sectors of several lines that are on their way.
+    #[inline(never)]
+    pub fn join_all<'a>(&mut self, asking: &mut Asking, coming: impl Iterator<Item = &'a Coming>) {
+        let mut waits = *asking;
+        coming.for_each(|c| self.join(&mut waits, c.sectors, c.chain));
+        *asking = waits;
+    }
+
+    /// An instruction waits for the requests of a line, from `token` on, that bring one of the sectors. No two of them bring the
+    /// same.
     #[inline(always)]
-    pub fn wait(&mut self, asking: &mut Asking, token: u32) {
-        self.reserve(asking);
-        let w = asking.place;
-        let flight = &mut self.flights.all[token as usize];
-        match flight.waiting.get_mut(usize::from(flight.few)) {
-            // Those that come later wait behind others.
-            Some(place) if w <= u16::MAX.into() && flight.others == END => {
-                *place = w as u16;
-                flight.few += 1;
+    pub fn join(&mut self, asking: &mut Asking, mut coming: u8, mut token: u32) {
+        // Behind the last one of a line there is none.
+        while let Some(flight) = self.flights.all.get_mut(token as usize) {
+            let (sectors, next) = (flight.sectors & coming, flight.next);
+            coming ^= sectors;
+            if sectors != 0 {
+                if asking.place == END {
+                    asking.place = self.waiting.reserve(Waiting::NOBODY);
+                }
+                asking.left += 1;
+                let w = asking.place;
+                match flight.waiting.get_mut(usize::from(flight.few)) {
+                    // Those that come later wait behind others.
+                    Some(place) if w <= u16::MAX.into() && flight.others == END => {
+                        *place = w as u16;
+                        flight.few += 1;
+                    }
+                    _ => self.link(w, token),
+                }
             }
-            _ => self.link(w, token),
+            if coming == 0 {
+                break;
+            }
+            token = next;
         }
     }
 
     /// The same where there is no room for it.
+    #[inline(never)]
     fn link(&mut self, w: u32, token: u32) {
         let link = self.links.put(Link { waiting: w, next: END });
         let flight = &mut self.flights.all[token as usize];
@@ -293,25 +360,22 @@ impl Flights {
         flight.others = link;
     }
 
+    /// Nothing is missing after all.
+    #[inline(always)]
+    pub fn forget(&mut self, asking: Asking) {
+        if asking.place != END {
+            self.waiting.take(asking.place);
+        }
+    }
+
     /// All is asked for, and something is missing.
     #[inline(always)]
     pub fn close(&mut self, asking: Asking, waiting: Waiting) {
         self.waiting.all[asking.place as usize] = Waiting { left: asking.left, ..waiting };
     }
 
-    /// An answer for instruction `w` came at `at`; `done` learns of it when it misses nothing any more.
-    #[inline(always)]
-    fn arrive(waiting: &mut Slab<Waiting>, w: u32, at: Cycle, done: &mut impl FnMut(Waiting)) {
-        let entry = &mut waiting.all[w as usize];
-        entry.at = entry.at.later(at);
-        entry.left -= 1;
-        if entry.left == 0 {
-            done(waiting.take(w));
-        }
-    }
-
     /// The answer to `token` came; `done` learns of each instruction that misses nothing any more.
-    #[inline]
+    #[inline(always)]
     pub fn finish(&mut self, token: u32, at: Cycle, mut done: impl FnMut(Waiting)) -> Option<Flight> {
         // An answer to what was never asked is nobody's.
         if token as usize >= self.flights.all.len() {
@@ -320,21 +384,29 @@ impl Flights {
         let flight = self.flights.take(token);
         self.sectors -= count(flight.held);
         self.lines -= u32::from(flight.held != 0);
-        for &w in flight.first() {
-            Flights::arrive(&mut self.waiting, w.into(), at, &mut done);
-        }
-        if flight.others != END {
-            let mut next = self.links.all[flight.others as usize].next;
-            loop {
-                let at_link = next;
-                let link = self.links.take(at_link);
-                next = link.next;
-                Flights::arrive(&mut self.waiting, link.waiting, at, &mut done);
-                if at_link == flight.others {
-                    break;
-                }
+        let mut first = flight.first().iter();
+        let mut link = if flight.others == END { END } else { self.links.all[flight.others as usize].next };
+        loop {
+            let w = match first.next() {
+                Some(&w) => w.into(),
+                None if link == END => break,
+                None => self.take_linked(&mut link, flight.others),
+            };
+            let waiting = &mut self.waiting.all[w as usize];
+            waiting.at = waiting.at.later(at);
+            waiting.left -= 1;
+            if waiting.left == 0 {
+                done(self.waiting.take(w));
             }
         }
         Some(flight)
+    }
+
+    /// Takes an instruction out of a ring, of which `last` is the last; the next one's link, if there is one.
+    #[inline(never)]
+    fn take_linked(&mut self, link: &mut u32, last: u32) -> u32 {
+        let Link { waiting, next } = self.links.take(*link);
+        *link = if *link == last { END } else { next };
+        waiting
     }
 }

@@ -1,12 +1,12 @@
 //! Global and local memory through the first-level cache: lookups, misses, stores, atomics, and the answers.
 
-use super::coalesce::{Lines, Modify, Passes, Piece, Pieces, modify, only_line};
-use super::flight::{Asking, NO_SLOT, Waiting};
+use super::coalesce::{Coming, Lines, Missing, Modify, Passes, Piece, Pieces, Single, modify, only_line};
+use super::flight::{Asking, Flights, NO_SLOT, New, Waiting};
 use super::l1::{NONE, Tags};
 use super::{Done, Kind, LoadStore, Operation, Outcome, Path};
 use crate::counters::Counters;
 use crate::ports::{Request, RequestKind, Response};
-use crate::units::{Cycle, LINE, SECTOR, Token, count};
+use crate::units::{Cycle, SECTOR, Token, count};
 use isa::field::Cache;
 use simt::resident::Where;
 
@@ -44,34 +44,34 @@ impl LoadStore {
             return self.one_line(at, op, piece, shared, out, counters);
         }
         // Taken out so that lists and unit can be used together; it goes back below.
-        let mut pieces = std::mem::take(&mut self.pieces);
-        let is_made = pieces.take_kept();
-        if !is_made {
+        let mut pieces = self.scratch.0.take().unwrap_or_default();
+        let mut globals = usize::MAX;
+        if !pieces.take_kept() {
             pieces.clear();
             if a.global != 0 {
                 pieces.global(a, a.global);
             }
-        }
-        let locals = if op.is_remapped { usize::MAX } else { pieces.list().len() };
-        if !is_made {
+            globals = pieces.len();
             if a.local != 0 {
                 pieces.local(a, a.local, op.local_base);
             }
-            pieces.look_up(self.spec.l1.tags_per_cycle, |line| self.cache.expect(line));
+            pieces.expect(&self.cache);
         }
-        // Each goes over all of them and asks for what the next one reads.
-        pieces.list_mut().iter_mut().for_each(|p| p.slot = self.cache.expect_slot(p.mark));
-        pieces.list().iter().for_each(|p| self.flights.expect(self.cache.flight_of(p.slot.into())));
+        self.flights.expect_new();
+        pieces.look_up(self.spec.l1.tags_per_cycle, &self.cache);
+        let locals = if op.is_remapped || a.local == 0 { usize::MAX } else { globals };
         let tags = pieces.rounds();
         let begin = self.tags.serve(at, u64::from(tags));
         counters.l1_requests += 1;
-        let access = Access { begin, tags, other: shared.known(begin), locals };
+        let access = Access { begin, tags, other: shared.known(begin), locals, shift: self.tag_shift() };
+        let is_simple = a.local == 0 && !matches!(op.cache, Cache::Cg | Cache::Cv);
         let result = match op.kind {
-            Kind::Store => self.store(op, &mut pieces, access, out, counters),
+            Kind::Load if is_simple => self.load_many(op, &mut pieces, access, out, counters),
+            Kind::Store => self.store(op, &mut *pieces, access, out, counters),
             Kind::Atomic | Kind::Reduction => self.modify(op, &mut pieces, access, out, counters),
-            _ => self.load(op, &mut pieces, access, out, counters),
+            _ => self.load(op, &mut *pieces, access, out, counters),
         };
-        self.pieces = pieces;
+        self.scratch.0 = Some(pieces);
         (begin, result)
     }
 
@@ -80,15 +80,14 @@ impl LoadStore {
         &mut self,
         at: Cycle,
         op: &Operation,
-        mut piece: Piece,
+        mut piece: Single,
         shared: Outcome,
         out: &mut Vec<Request>,
         counters: &mut Counters,
     ) -> (Cycle, Outcome) {
         let begin = self.tags.serve(at, 1);
-        piece.mark = Tags::mark(piece.line);
         counters.l1_requests += 1;
-        let access = Access { begin, tags: 1, other: shared.known(begin), locals: 1 };
+        let access = Access { begin, tags: 1, other: shared.known(begin), locals: 1, shift: 0 };
         let result = match op.kind {
             Kind::Store => self.store(op, &mut piece, access, out, counters),
             _ => self.load(op, &mut piece, access, out, counters),
@@ -96,6 +95,8 @@ impl LoadStore {
         (begin, result)
     }
 
+    /// Any load or prefetch.
+    #[inline(never)]
     fn load(
         &mut self,
         op: &Operation,
@@ -104,72 +105,140 @@ impl LoadStore {
         out: &mut Vec<Request>,
         counters: &mut Counters,
     ) -> Outcome {
-        let wide = if op.registers >= 4 { self.spec.quad_latency } else { 0 };
         let waits = op.kind == Kind::Load;
-        let mut asking = Asking::NOTHING;
-        let mut ready = Cycle(0);
-        let mut all_found = true;
-        // Sectors looked up, those of local memory among them, and those that were there or on their way.
-        let (mut looked_up, mut found) = (0, 0);
-        let locals = pieces.list().get(access.locals..).unwrap_or_default();
-        let of_local: u32 = locals.iter().map(|p| count(p.sectors())).sum();
         // Other SMs may have written what these read.
         let bypasses_global = matches!(op.cache, Cache::Cg | Cache::Cv);
-        for (n, p) in pieces.list().iter().enumerate() {
-            let is_local = n >= access.locals;
-            let sectors = p.sectors();
-            looked_up += count(sectors);
-            let bypasses = !is_local && bypasses_global;
-            let looked = access.looked(n, self.spec.l1.tags_per_cycle);
-            let mut missing = sectors;
-            let mut slot = None;
-            if !bypasses {
-                slot = self.line(p);
-            }
-            let mut chain = NONE;
+        let of_local = touched_from(pieces, access.locals);
+        let mut asking = Asking::NOTHING;
+        let mut ready = Cycle(0);
+        // Sectors that were not there, one way or the other; those that are asked for, and in how many requests.
+        let (mut away, mut asked, mut requests) = (0, 0, 0);
+        let used = self.cache.uses(pieces.len());
+        for n in 0..pieces.len() {
+            let p = pieces.piece(n);
+            let bypasses = bypasses_global && n < access.locals;
+            let slot = if bypasses { None } else { self.line(&p, used + n as u16) };
+            let (mut missing, mut chain) = (p.sectors, NONE);
             if let Some(at) = slot {
-                chain = self.cache.flight_of(at);
                 let s = self.cache.slot(at);
-                let there = sectors & s.valid();
-                ready = ready.later(s.ready(there));
-                let coming = sectors & s.pending() & !s.valid();
-                missing = sectors & !there & !coming;
-                found += count(there | coming);
-                s.ask(missing);
-                all_found &= coming == 0;
-                if coming != 0 && waits {
-                    self.join(&mut asking, coming, chain);
+                chain = s.flight();
+                let found = s.ask(p.sectors);
+                missing = found.missing;
+                ready = ready.later(found.ready);
+                away |= found.coming;
+                if found.coming != 0 && waits {
+                    self.flights.join(&mut asking, found.coming, chain);
                 }
             }
             if missing == 0 {
                 continue;
             }
-            all_found = false;
+            away |= missing;
+            asked += count(missing);
+            let looked = access.looked(n);
             if chain != NONE && self.takes_along(chain, missing, looked, out) {
                 if waits {
-                    self.join(&mut asking, missing, chain);
+                    self.flights.join(&mut asking, missing, chain);
                 }
                 continue;
             }
-            let fills = if slot.is_some() { missing } else { 0 };
-            let place = slot.unwrap_or(NO_SLOT);
+            requests += 1;
+            let sectors = if slot.is_some() { missing } else { 0 };
+            let slot_or_none = slot.unwrap_or(NO_SLOT);
+            let flight = New { next: chain, slot: slot_or_none, sectors, held: missing, before: out.len() };
             let token = match waits {
-                true => self.flights.start_for(&mut asking, place, fills, missing, chain),
-                false => self.flights.start(place, fills, missing, chain),
+                true => self.flights.start_for(&mut asking, flight),
+                false => self.flights.start(flight),
             };
             if let Some(at) = slot {
-                self.cache.set_flight(at, token);
+                self.cache.slot(at).set_flight(token);
             }
-            self.send(looked, Sent { kind: RequestKind::Load, ..Sent::new(token, p.line, missing) }, out);
+            self.send(looked, Sent::new(token, pieces.line(n), missing), out);
         }
+        self.flights.hold(asked, requests);
+        counters.l1_load_sectors += u64::from(pieces.touched() - of_local);
+        let passes = pieces.passes(away == 0);
+        self.close_load(op, access, asking, ready, passes, (pieces.touched(), asked), counters)
+    }
+
+    /// A load of several lines, which somebody waits for, of global memory that may be read from the cache. One step goes over
+    /// all of the lines before the next one: what becomes of a line differs from one to the other, and a host's guess of it is
+    /// mostly wrong.
+    #[inline(never)]
+    fn load_many(
+        &mut self,
+        op: &Operation,
+        pieces: &mut Pieces,
+        access: Access,
+        out: &mut Vec<Request>,
+        counters: &mut Counters,
+    ) -> Outcome {
+        let (ready, coming, missing) = look_up(&mut self.cache, &self.flights, pieces);
+        let waits = coming + missing != 0;
+        let mut asking = if waits { self.flights.ask() } else { Asking::NOTHING };
+        if coming != 0 {
+            self.flights.join_all(&mut asking, pieces.coming.iter().take(coming));
+        }
+        let asked = if missing != 0 { self.ask_all(&mut asking, pieces, missing, access, out) } else { 0 };
+        counters.l1_load_sectors += u64::from(pieces.touched());
+        let passes = pieces.passes(!waits);
+        self.close_load(op, access, asking, ready, passes, (pieces.touched(), asked), counters)
+    }
+
+    /// Asks for what is missing of so many lines: how many sectors.
+    #[inline(never)]
+    fn ask_all(
+        &mut self,
+        asking: &mut Asking,
+        pieces: &Pieces,
+        missing: usize,
+        access: Access,
+        out: &mut Vec<Request>,
+    ) -> u32 {
+        let mut waits = *asking;
+        let (mut asked, mut requests) = (0, 0);
+        for &Missing { chain, slot, n, sectors } in pieces.missing.iter().take(missing) {
+            asked += count(sectors);
+            let looked = access.looked(n.into());
+            if chain != NONE && self.takes_along(chain, sectors, looked, out) {
+                self.flights.join(&mut waits, sectors, chain);
+                continue;
+            }
+            requests += 1;
+            let slot = if slot == u16::MAX { NO_SLOT } else { slot.into() };
+            let fills = if slot == NO_SLOT { 0 } else { sectors };
+            let new = New { next: chain, slot, sectors: fills, held: sectors, before: out.len() };
+            let token = self.flights.start_for(&mut waits, new);
+            self.cache.set_flight(slot, token);
+            self.send(looked, Sent::new(token, pieces.line(n.into()), sectors), out);
+        }
+        self.flights.hold(asked, requests);
+        *asking = waits;
+        asked
+    }
+
+    /// The end of a load: passes through the banks, and its result, if it is known. So many sectors were looked up, and had to
+    /// be asked for.
+    #[inline(always)]
+    fn close_load(
+        &mut self,
+        op: &Operation,
+        access: Access,
+        asking: Asking,
+        ready: Cycle,
+        passes: Passes,
+        (looked_up, asked): (u32, u32),
+        counters: &mut Counters,
+    ) -> Outcome {
+        let wide = if op.registers >= 4 { self.spec.quad_latency } else { 0 };
         counters.l1_sectors += u64::from(looked_up);
-        counters.l1_load_sectors += u64::from(looked_up - of_local);
-        counters.l1_hits += u64::from(found);
-        let passes = count_conflicts(op, pieces.passes(all_found), counters);
+        counters.l1_hits += u64::from(looked_up - asked);
+        let passes = count_conflicts(op, passes, counters);
         if asking.left != 0 {
             self.flights.close(asking, op.waiting(ready.later(access.other), passes, wide));
             return Outcome::Pending;
         }
+        self.flights.forget(asking);
         // Data are read while further tags are looked up.
         let begin = access.begin + u64::from(access.tags.saturating_sub(passes));
         let through = self.direct(begin, passes.max(op.registers), Path::Global, op.kind, counters);
@@ -181,30 +250,23 @@ impl LoadStore {
 
     /// Whether a request for the line has not left yet: it takes further sectors along. (Four warps of an H200 that load
     /// a sector of a line each, in a row, send about one request.)
-    #[inline]
+    #[inline(always)]
     fn takes_along(&mut self, token: u32, sectors: u8, looked: Cycle, out: &mut [Request]) -> bool {
-        let waits = out.iter_mut().rev().take(LEAVING).find(|r| r.token == Token(token));
-        let Some(request) = waits.filter(|r| r.kind == RequestKind::Load && r.at > looked) else {
+        let flight = self.flights.get(token);
+        if !flight.may_be_among(LEAVING, out.len()) || !adds_to(out, token, sectors, looked) {
             return false;
-        };
-        request.sectors |= sectors;
+        }
         self.flights.extend(token, sectors);
         true
     }
 
-    /// Waits for the requests of `chain` that bring one of the sectors.
-    fn join(&mut self, asking: &mut Asking, coming: u8, chain: u32) {
-        let mut token = chain;
-        while token != NONE {
-            let flight = self.flights.get(token);
-            let (sectors, next) = (flight.sectors, flight.next);
-            if sectors & coming != 0 {
-                self.flights.wait(asking, token);
-            }
-            token = next;
-        }
+    /// Lines that are looked up in a cycle, as a power of two, which banks of tags are.
+    #[inline(always)]
+    fn tag_shift(&self) -> u32 {
+        self.spec.l1.tags_per_cycle.trailing_zeros()
     }
 
+    #[inline(never)]
     fn store(
         &mut self,
         op: &Operation,
@@ -214,16 +276,18 @@ impl LoadStore {
         counters: &mut Counters,
     ) -> Outcome {
         let mut asking = Asking::NOTHING;
-        for (n, p) in pieces.list().iter().enumerate() {
+        let used = self.cache.uses(pieces.len());
+        for n in 0..pieces.len() {
+            let p = pieces.piece(n);
             let is_local = n >= access.locals;
-            let (sectors, whole) = (p.sectors(), p.whole());
+            let (sectors, whole) = (p.sectors, pieces.whole(n));
             counters.l1_sectors += u64::from(count(sectors));
             counters.l1_store_sectors += u64::from(count(sectors)) * u64::from(!is_local);
-            let looked = access.looked(n, self.spec.l1.tags_per_cycle);
+            let looked = access.looked(n);
             let slot = if is_local || self.spec.l1.store_allocates {
-                self.line(p)
+                self.line(&p, used + n as u16)
             } else {
-                self.cache.find_marked(p.line, p.mark)
+                self.cache.find_marked(p.number, p.mark)
             };
             let mut fills = 0;
             if let Some(at) = slot {
@@ -244,10 +308,11 @@ impl LoadStore {
                 if part == 0 {
                     continue;
                 }
-                let place = slot.unwrap_or(NO_SLOT);
-                let token = self.flights.start_for(&mut asking, place, fills & part, 0, NONE);
+                let slot = slot.unwrap_or(NO_SLOT);
+                let token =
+                    self.flights.start_for(&mut asking, New { slot, sectors: fills & part, ..New::APART });
                 let kind = RequestKind::Store;
-                let sent = Sent { kind, is_whole, is_local, ..Sent::new(token, p.line, part) };
+                let sent = Sent { kind, is_whole, is_local, ..Sent::new(token, pieces.line(n), part) };
                 self.send(looked, sent, out);
             }
         }
@@ -260,6 +325,7 @@ impl LoadStore {
         Outcome::At(through.later(access.other))
     }
 
+    #[inline(never)]
     fn modify(
         &mut self,
         op: &Operation,
@@ -275,15 +341,16 @@ impl LoadStore {
         let passes = count_conflicts(op, pieces.passes(false), counters);
         let mut asking = Asking::NOTHING;
         self.direct(access.begin, passes, Path::Global, op.kind, counters);
-        for (n, p) in pieces.list().iter().enumerate().take(32) {
-            let sectors = p.sectors();
-            if let Some(at) = self.cache.find_marked(p.line, p.mark) {
-                self.cache.slot(at).forget(sectors);
+        for n in 0..pieces.len().min(32) {
+            let p = pieces.piece(n);
+            if let Some(at) = self.cache.find_marked(p.number, p.mark) {
+                self.cache.slot(at).forget(p.sectors);
             }
-            let token = self.flights.start_for(&mut asking, NO_SLOT, 0, 0, NONE);
+            let token = self.flights.start_for(&mut asking, New::APART);
             let Modify { operations, depth } = lines[n];
-            let looked = access.looked(n, self.spec.l1.tags_per_cycle);
-            self.send(looked, Sent { kind, operations, depth, ..Sent::new(token, p.line, sectors) }, out);
+            let looked = access.looked(n);
+            let sent = Sent { kind, operations, depth, ..Sent::new(token, pieces.line(n), p.sectors) };
+            self.send(looked, sent, out);
         }
         if asking.left == 0 {
             return Outcome::At(access.begin);
@@ -318,39 +385,41 @@ impl LoadStore {
     pub fn prepare_access(&mut self, access: &simt::resident::Access) {
         match access.place {
             _ if access.global == 0 => {}
-            Where::Consecutive(address) | Where::Same(address) => {
-                self.cache.expect(address & !(LINE - 1));
-            }
-            _ if access.local == 0 => {
-                self.pieces.clear();
-                self.pieces.global(access, access.global);
-                self.pieces.look_up(self.spec.l1.tags_per_cycle, |line| self.cache.expect(line));
-                self.pieces.keep();
-            }
+            Where::Consecutive(address) | Where::Same(address) => self.expect_line(address),
+            _ if access.local == 0 => self.prepare_lines(access),
             _ => {}
         }
+    }
+
+    #[inline(never)]
+    fn prepare_lines(&mut self, access: &simt::resident::Access) {
+        let (pieces, cache) = (self.scratch.0.get_or_insert_default(), &self.cache);
+        pieces.clear();
+        pieces.global(access, access.global);
+        pieces.expect(cache);
+        pieces.keep();
     }
 
     /// The same for a load from a place in global memory.
     #[inline(always)]
     pub fn expect_line(&self, address: u64) {
-        self.cache.expect(address & !(LINE - 1));
+        self.cache.expect(Tags::number(address));
     }
 
     /// The access that was prepared does not issue now.
     #[cold]
     pub fn forget_access(&mut self) {
-        self.pieces.clear();
+        self.scratch.0.get_or_insert_default().clear();
     }
 
     /// The slot of a line, new if need be; what is thrown out and newer than memory behind goes there.
     #[inline(always)]
-    fn line(&mut self, piece: &Piece) -> Option<u32> {
-        if let Some(at) = self.cache.find_from(piece.slot.into(), piece.line, || piece.mark) {
-            self.cache.touch(at);
+    fn line(&mut self, piece: &Piece, used: u16) -> Option<u32> {
+        if let Some(at) = self.cache.find_from(piece.slot, piece.number, || piece.mark) {
+            self.cache.touch(at, used);
             return Some(at);
         }
-        self.cache.insert(piece.line)
+        self.cache.insert(piece.number, used)
     }
 
     /// A request leaves the SM as soon as the way out is free.
@@ -408,13 +477,16 @@ impl LoadStore {
             done.push(Done { owner: w.owner, at, kind: w.kind });
         });
         let Some(flight) = finished.filter(|f| f.sectors != 0) else { return };
-        let Some(at) = self.cache.find_from(flight.slot, r.line, || Tags::mark(r.line)) else { return };
+        let number = Tags::number(r.line);
+        let Some(at) = self.cache.find_from(flight.slot, number, || Tags::mark(number)) else { return };
         if r.kind == RequestKind::Store {
             self.cache.slot(at).stored();
             return;
         }
         // What comes is written before it can be read, as far from its arrival as a store is from its issue.
-        let cycles = (count(flight.sectors) * SECTOR as u32).div_ceil(self.spec.l1.fill_bytes);
+        let (bytes, at_once) = (count(flight.sectors) * SECTOR as u32, self.spec.l1.fill_bytes);
+        // Mostly it is little, and nothing has to be divided.
+        let cycles = if bytes <= at_once { 1 } else { bytes.div_ceil(at_once) };
         let begin = self.fills.serve(r.at + u64::from(self.spec.address_latency), u64::from(cycles));
         self.writes.take_from_global(begin, cycles);
         // The line may have been dropped and asked for again since: then this answer is not its.
@@ -430,7 +502,7 @@ impl LoadStore {
         }
         self.cache.slot(at).fill(flight.sectors, r.at);
         match before {
-            NONE => self.cache.set_flight(at, flight.next),
+            NONE => self.cache.slot(at).set_flight(flight.next),
             b => self.flights.get(b).next = flight.next,
         }
     }
@@ -447,13 +519,15 @@ struct Access {
     other: Cycle,
     /// Pieces from this one on are of local memory.
     locals: usize,
+    /// Lines that are looked up in a cycle, as a power of two.
+    shift: u32,
 }
 
 impl Access {
-    /// When piece `n` is looked up. Banks of tags are a power of two.
+    /// When piece `n` is looked up.
     #[inline(always)]
-    fn looked(&self, n: usize, tags_per_cycle: u32) -> Cycle {
-        self.begin + (n >> tags_per_cycle.trailing_zeros()) as u64
+    fn looked(&self, n: usize) -> Cycle {
+        self.begin + (n >> self.shift) as u64
     }
 }
 
@@ -484,6 +558,43 @@ impl Sent {
             depth: 0,
         }
     }
+}
+
+/// Lists the lines of which something is on its way or missing; how many there are of each, and when the rest is ready.
+#[inline(never)]
+fn look_up(cache: &mut Tags, flights: &Flights, pieces: &mut Pieces) -> (Cycle, usize, usize) {
+    let used = cache.uses(pieces.len());
+    let (mut coming, mut missing) = (0, 0);
+    let mut ready = Cycle(0);
+    for n in 0..pieces.len() {
+        let (found, slot, chain) = cache.load(&pieces.piece(n), used + n as u16);
+        flights.expect(chain);
+        ready = ready.later(found.ready);
+        // The next one takes the place where there is nothing.
+        pieces.coming[coming % 32] = Coming { chain, sectors: found.coming };
+        coming += usize::from(found.coming != 0);
+        pieces.missing[missing % 32] =
+            Missing { chain, slot: slot as u16, n: n as u8, sectors: found.missing };
+        missing += usize::from(found.missing != 0);
+    }
+    (ready, coming, missing)
+}
+
+/// Adds sectors to a load that has not left at `looked` and is one of the last requests, if it is.
+#[inline(never)]
+fn adds_to(out: &mut [Request], token: u32, sectors: u8, looked: Cycle) -> bool {
+    let waits = out.iter_mut().rev().take(LEAVING).find(|r| r.token == Token(token));
+    let Some(request) = waits.filter(|r| r.kind == RequestKind::Load && r.at > looked) else {
+        return false;
+    };
+    request.sectors |= sectors;
+    true
+}
+
+/// Sectors that are touched of the lines from `first` on.
+#[inline(always)]
+fn touched_from(pieces: &impl Lines, first: usize) -> u32 {
+    (first..pieces.len()).map(|n| count(pieces.piece(n).sectors)).sum()
 }
 
 /// Counts passes that an access takes because lines need the same bank: how many it takes in all. One of several

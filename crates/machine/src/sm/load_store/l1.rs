@@ -7,9 +7,11 @@
 //! since back in their new places. A lookup so touches little memory: many SMs take turns in the host's caches.
 
 use super::super::look_ahead::extent;
+use super::coalesce::Piece;
+use super::flight::NO_SLOT;
 use crate::units::{Cycle, LINE};
 use serde::{Deserialize, Serialize};
-use simt::prefetch::prefetch;
+use simt::prefetch::{prefetch, prefetch_at};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -43,6 +45,15 @@ pub struct Slot {
 /// No flight, in a slot.
 const NO_FLIGHT: u16 = u16::MAX;
 
+/// What a load finds of a line.
+pub struct Asked {
+    /// Sectors that it asked for first, and those that others did.
+    pub missing: u8,
+    pub coming: u8,
+    /// When all that are there are.
+    pub ready: Cycle,
+}
+
 impl Slot {
     #[inline(always)]
     fn set(&mut self, what: u32, sectors: u8) {
@@ -64,10 +75,26 @@ impl Slot {
         (self.known >> PENDING) as u8 & 15
     }
 
-    /// These sectors are asked for.
+    /// A load wants these sectors: those that are neither there nor on their way are asked for from now on.
     #[inline(always)]
-    pub fn ask(&mut self, sectors: u8) {
-        self.set(PENDING, sectors);
+    pub fn ask(&mut self, sectors: u8) -> Asked {
+        let away = sectors & !self.valid();
+        let coming = away & self.pending();
+        let missing = away ^ coming;
+        self.set(PENDING, missing);
+        Asked { missing, coming, ready: self.ready(sectors ^ away) }
+    }
+
+    /// First of the requests that are on their way for the line, or [`NONE`].
+    #[inline(always)]
+    pub fn flight(&self) -> u32 {
+        if self.flight == NO_FLIGHT { NONE } else { self.flight.into() }
+    }
+
+    /// The same from now on. A request beyond those that can be named, of which an SM never has so many under way, is not known.
+    #[inline(always)]
+    pub fn set_flight(&mut self, token: u32) {
+        self.flight = u16::try_from(token).unwrap_or(NO_FLIGHT);
     }
 
     /// Memory behind changes these sectors.
@@ -170,6 +197,13 @@ pub struct Tags {
 /// Lines next to each other whose entries lie together; a power of two. Half a line of the host's caches.
 const NEIGHBOURS: u64 = 8;
 
+/// The same for a table whose shift this is.
+#[inline(always)]
+fn home(mark: u32, shift: u32) -> usize {
+    let below = NEIGHBOURS as u32 - 1;
+    (((mark >> shift) & !below) | (mark & below)) as usize
+}
+
 /// No line's entry: slots have lower numbers.
 const EMPTY: u32 = u32::MAX;
 
@@ -201,18 +235,13 @@ impl Tags {
 
     /// The number that a line is known by: 32 bits, enough for 512 GB of addresses.
     #[inline(always)]
-    fn number(line: u64) -> u32 {
+    pub fn number(line: u64) -> u32 {
         (line / LINE) as u32
     }
 
     /// What an entry has of its line: bits of a hash and, below them, the place among neighbours.
     #[inline(always)]
-    pub fn mark(line: u64) -> u32 {
-        Tags::mark_of(Tags::number(line))
-    }
-
-    #[inline(always)]
-    fn mark_of(number: u32) -> u32 {
+    pub fn mark(number: u32) -> u32 {
         let n = u64::from(number);
         let hash = (n / NEIGHBOURS).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         (((hash >> 48) & !(NEIGHBOURS - 1)) | (n % NEIGHBOURS)) as u32
@@ -222,8 +251,7 @@ impl Tags {
     /// and the host's caches then fetch one line for all.
     #[inline(always)]
     fn home(&self, mark: u32) -> usize {
-        let below = NEIGHBOURS as u32 - 1;
-        (((mark >> self.shift) & !below) | (mark & below)) as usize
+        home(mark, self.shift)
     }
 
     /// The set of a line: as good as drawn by lot, so that sets overflow one after the other as a footprint grows. Of
@@ -241,14 +269,14 @@ impl Tags {
 
     /// The slot of a line that is there.
     #[inline(always)]
-    pub fn find(&self, line: u64) -> Option<u32> {
-        self.find_marked(line, Tags::mark(line))
+    pub fn find(&self, number: u32) -> Option<u32> {
+        self.find_marked(number, Tags::mark(number))
     }
 
     /// The same with its mark.
     #[inline(always)]
-    pub fn find_marked(&self, line: u64, mark: u32) -> Option<u32> {
-        let (mask, number) = (self.table.len() - 1, Tags::number(line));
+    pub fn find_marked(&self, number: u32, mark: u32) -> Option<u32> {
+        let mask = self.table.len() - 1;
         let mut place = self.home(mark);
         loop {
             let entry = self.table[place & mask];
@@ -265,10 +293,10 @@ impl Tags {
 
     /// As [`find`](Tags::find), where the line was before or is at first sight; its mark is only needed where it is not.
     #[inline(always)]
-    pub fn find_from(&self, before: u32, line: u64, mark: impl FnOnce() -> u32) -> Option<u32> {
+    pub fn find_from(&self, before: u32, number: u32, mark: impl FnOnce() -> u32) -> Option<u32> {
         match self.slots.get(before as usize) {
-            Some(slot) if slot.line == Tags::number(line) => Some(before),
-            _ => self.find_marked(line, mark()),
+            Some(slot) if slot.line == number => Some(before),
+            _ => self.find_marked(number, mark()),
         }
     }
 
@@ -279,33 +307,67 @@ impl Tags {
 
     /// A line will be looked up soon: its mark.
     #[inline(always)]
-    pub fn expect(&self, line: u64) -> u32 {
-        let mark = Tags::mark(line);
-        prefetch(&self.table, self.home(mark));
+    pub fn expect(&self, number: u32) -> u32 {
+        let mark = Tags::mark(number);
+        // It is in the table.
+        prefetch_at(self.table.as_ptr().wrapping_add(self.home(mark)));
         mark
     }
 
-    /// The same, with the table's entry at hand: the slot that it names, mostly the line's.
+    /// The same for several lines, whose marks go to a list.
     #[inline(always)]
-    pub fn expect_slot(&self, mark: u32) -> u16 {
-        let slot = self.table.get(self.home(mark)).map_or(u16::MAX, |&entry| entry as u16);
-        self.expect_at(slot.into());
-        slot
+    pub fn expect_marks(&self, numbers: &[u32], marks: &mut [u16]) {
+        for (mark, &number) in marks.iter_mut().zip(numbers) {
+            *mark = self.expect(number) as u16;
+        }
+    }
+
+    /// The same for lines with these marks, with the table's entries at hand: the slots that they name, mostly the lines'.
+    #[inline(never)]
+    pub fn expect_slots(&self, marks: &[u16], slots: &mut [u16]) {
+        let (table, all, shift) = (&*self.table, self.slots.as_slice(), self.shift);
+        for (slot, &mark) in slots.iter_mut().zip(marks) {
+            *slot = table.get(home(mark.into(), shift)).map_or(u16::MAX, |&entry| entry as u16);
+            prefetch(all, (*slot).into());
+        }
+    }
+
+    /// A load wants sectors of a line, in a use that is counted. What it finds; the line's slot, new if need be, or
+    /// [`NO_SLOT`] where none can give way; and the requests that are on their way for it.
+    #[inline(always)]
+    pub fn load(&mut self, piece: &Piece, used: u16) -> (Asked, u32, u32) {
+        let mut at = piece.slot;
+        if self.slots.get(at as usize).is_none_or(|slot| slot.line != piece.number) {
+            at = self.find_or_insert(piece.number, piece.mark, used);
+        }
+        match self.slots.get_mut(at as usize) {
+            Some(slot) => {
+                slot.used = used;
+                let chain = slot.flight();
+                (slot.ask(piece.sectors), at, chain)
+            }
+            None => (Asked { missing: piece.sectors, coming: 0, ready: Cycle(0) }, NO_SLOT, NONE),
+        }
+    }
+
+    /// The slot of a line that is not where its search begins.
+    #[inline(never)]
+    fn find_or_insert(&mut self, number: u32, mark: u32, used: u16) -> u32 {
+        self.find_marked(number, mark).or_else(|| self.insert(number, used)).unwrap_or(NO_SLOT)
     }
 
     /// First of the requests that are on their way for the line of a slot, or [`NONE`].
     #[inline(always)]
     pub fn flight_of(&self, at: u32) -> u32 {
-        match self.slots.get(at as usize).map_or(NO_FLIGHT, |slot| slot.flight) {
-            NO_FLIGHT => NONE,
-            token => token.into(),
-        }
+        self.slots.get(at as usize).map_or(NONE, Slot::flight)
     }
 
-    /// The same from now on. A request beyond those that can be named, of which an SM never has so many under way, is not known.
+    /// The first of the requests for the line of a slot, if there is one, is this from now on.
     #[inline(always)]
     pub fn set_flight(&mut self, at: u32, token: u32) {
-        self.slots[at as usize].flight = u16::try_from(token).unwrap_or(NO_FLIGHT);
+        if let Some(slot) = self.slots.get_mut(at as usize) {
+            slot.set_flight(token);
+        }
     }
 
     /// A slot will be used soon.
@@ -319,20 +381,22 @@ impl Tags {
         &mut self.slots[at as usize]
     }
 
-    /// Marks a line as used last.
+    /// A use of a line.
     #[inline(always)]
-    pub fn touch(&mut self, at: u32) {
-        self.slots[at as usize].used = self.tick();
+    pub fn touch(&mut self, at: u32, used: u16) {
+        self.slots[at as usize].used = used;
     }
 
-    /// A line is used now.
+    /// So many lines may be used now: the first of these uses, the others follow. They come before lines are taken out of
+    /// their sets' orders, which may be counted anew.
     #[inline(always)]
-    fn tick(&mut self) -> u16 {
-        if self.clock == u16::MAX {
+    pub fn uses(&mut self, lines: usize) -> u16 {
+        if usize::from(u16::MAX - self.clock) < lines {
             self.count_anew();
         }
-        self.clock += 1;
-        self.clock
+        let first = self.clock + 1;
+        self.clock += lines as u16;
+        first
     }
 
     /// Once in so many uses as can be counted: their order in the least numbers.
@@ -376,12 +440,9 @@ impl Tags {
         found
     }
 
-    /// A slot for a line that is not there, without sectors; None if every line of the set waits for an answer.
+    /// A slot for a line that is not there and is used now, without sectors; None if every line of the set waits for an answer.
     #[inline]
-    pub fn insert(&mut self, line: u64) -> Option<u32> {
-        // Before a line is taken out of the order, which may be counted anew.
-        let used = self.tick();
-        let number = Tags::number(line);
+    pub fn insert(&mut self, number: u32, used: u16) -> Option<u32> {
         let set = self.set(number);
         let at = if self.sets[set].lines() < self.ways as usize {
             self.slots.len() as u32
@@ -403,7 +464,7 @@ impl Tags {
     /// Enters a line in the table.
     #[inline(always)]
     fn list(&mut self, at: u32, number: u32) {
-        let mark = Tags::mark_of(number);
+        let mark = Tags::mark(number);
         let mask = self.table.len() - 1;
         let mut place = self.home(mark);
         while self.table[place & mask] != EMPTY {
@@ -415,7 +476,7 @@ impl Tags {
     /// Takes a line out of the table. Entries behind it move up where they would not be found any more.
     #[inline(always)]
     fn unlist(&mut self, at: u32, number: u32) {
-        let mark = Tags::mark_of(number);
+        let mark = Tags::mark(number);
         let mask = self.table.len() - 1;
         let mut hole = self.home(mark);
         let wanted = mark << 16 | at;
@@ -477,9 +538,10 @@ mod tests {
             let mut model = Model::default();
             for (n, action) in uses {
                 let line = n * LINE;
-                match (tags.find(line), action) {
+                let used = tags.uses(1);
+                match (tags.find(n as u32), action) {
                     (Some(at), 0..5) => {
-                        tags.touch(at);
+                        tags.touch(at, used);
                         let place = model.lines.iter().position(|l| l.0 == line).expect("it is there");
                         let entry = model.lines.remove(place);
                         model.lines.push(entry);
@@ -489,14 +551,14 @@ mod tests {
                         let entry = model.lines.iter_mut().find(|l| l.0 == line).expect("it is there");
                         entry.1 = !entry.1;
                         let slot = tags.slot(at);
-                        if entry.1 { slot.ask(1) } else { slot.fill(1, Cycle(1)) }
+                        if entry.1 { slot.set(PENDING, 1) } else { slot.fill(1, Cycle(1)) }
                     }
                     (None, 9) => {
                         tags.invalidate();
                         model.lines.clear();
                     }
                     (None, _) => {
-                        let given = tags.insert(line);
+                        let given = tags.insert(n as u32, used);
                         if model.lines.len() == 12
                             && let Some(oldest) = model.lines.iter().position(|l| !l.1)
                         {
@@ -511,7 +573,7 @@ mod tests {
                 prop_assert_eq!(tags.sets[0].lines(), model.lines.len());
                 for n in 0..40 {
                     let there = model.lines.iter().any(|l| l.0 == n * LINE);
-                    prop_assert_eq!(tags.find(n * LINE).is_some(), there);
+                    prop_assert_eq!(tags.find(n as u32).is_some(), there);
                 }
             }
         }

@@ -135,6 +135,10 @@ struct Port {
     address: Line,
 }
 
+/// The lines of an access, which nobody wants to know any more when it is done: SMs take turns with one list.
+#[derive(Default)]
+pub struct Scratch(Option<Box<Pieces>>);
+
 /// The unit.
 #[derive(Serialize, Deserialize)]
 pub struct LoadStore {
@@ -162,7 +166,7 @@ pub struct LoadStore {
     miss_lines: u32,
     flights: Flights,
     #[serde(skip)]
-    pieces: Pieces,
+    scratch: Scratch,
     #[serde(skip)]
     shapes: shared::Shapes,
     split: u32,
@@ -200,7 +204,7 @@ impl LoadStore {
             fills: Line::default(),
             cache,
             flights: Flights::new(warps as usize * 4),
-            pieces: Pieces::default(),
+            scratch: Scratch::default(),
             shapes: shared::Shapes::default(),
             split: 0,
         }
@@ -216,6 +220,12 @@ impl LoadStore {
         }
     }
 
+    /// Its own list of lines for another's, and back.
+    #[inline]
+    pub fn swap(&mut self, scratch: &mut Scratch) {
+        std::mem::swap(&mut self.scratch, scratch);
+    }
+
     /// Forgets cached lines.
     pub fn invalidate(&mut self) {
         self.cache.invalidate();
@@ -224,7 +234,7 @@ impl LoadStore {
     /// Local memory from here on is of no use any more.
     pub fn discard(&mut self, from: u64, bytes: u64) {
         for line in (from..from + bytes).step_by(LINE as usize) {
-            if let Some(at) = self.cache.find(line) {
+            if let Some(at) = self.cache.find(Tags::number(line)) {
                 self.cache.slot(at).forget(u8::MAX);
             }
         }

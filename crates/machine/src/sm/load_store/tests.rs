@@ -448,7 +448,9 @@ fn tag_banks_cost_what_the_hardware_takes() {
     let tags = |a: &Access| {
         let mut p = Pieces::default();
         p.global(a, FULL);
-        p.look_up(4, |_| 0);
+        let cache = Tags::new(1 << 16, 4);
+        p.expect(&cache);
+        p.look_up(4, &cache);
         (p.rounds(), p.passes(false), p.passes(true))
     };
     for (stride, cycles) in [(32, 8), (33, 8), (40, 10), (64, 8), (1024, 8)] {
