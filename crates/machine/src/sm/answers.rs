@@ -122,28 +122,48 @@ impl Answers<'_> {
         while let Some(r) = self.inbox.front().copied().filter(|r| r.at.0 <= now && is_data(r)) {
             self.inbox.pop_front();
             shared.load_store.respond(&r, self.done, supply.counters);
-            for k in 0..self.done.len() {
-                let d = self.done[k];
-                match After::of(&d, warps) {
-                    After::Nothing => {}
-                    After::Plan(n) => {
-                        let warp = &mut warps[usize::from(n)];
-                        let code = &contexts[usize::from(warp.context)].code;
-                        if !warp.still_waits(code.checks(code.timing_of(warp.pc))) {
-                            let sub = &mut subs[usize::from(warp.sub_core)];
-                            supply.plan_all(sub, warp, code, n, shared.out, now);
-                        }
-                    }
-                    rest => {
-                        self.done.drain(..=k);
-                        return Answered::Rest(rest, d.at.0);
-                    }
-                }
+            // Most answers complete nothing.
+            if !self.done.is_empty()
+                && let Some(rest) = self.follow(contexts, warps, subs, shared, supply, now)
+            {
+                return rest;
             }
-            self.done.clear();
             open_global(subs, shared.load_store, now);
         }
         if shared.out[asked..].iter().any(is_code) { Answered::Asked } else { Answered::All }
+    }
+
+    /// Does what has to be done after accesses that are done, up to what takes all that the SM has, if there is such.
+    #[inline(never)]
+    fn follow<W: Watch>(
+        &mut self,
+        contexts: &[Context<'_>],
+        warps: &mut [WarpSlot],
+        subs: &mut [SubCore],
+        shared: &mut Shared<'_>,
+        supply: &mut Supply<'_, W>,
+        now: u64,
+    ) -> Option<Answered> {
+        for k in 0..self.done.len() {
+            let d = self.done[k];
+            match After::of(&d, warps) {
+                After::Nothing => {}
+                After::Plan(n) => {
+                    let warp = &mut warps[usize::from(n)];
+                    let code = &contexts[usize::from(warp.context)].code;
+                    if !warp.still_waits(code.checks(code.timing_of(warp.pc))) {
+                        let sub = &mut subs[usize::from(warp.sub_core)];
+                        supply.plan_all(sub, warp, code, n, shared.out, now);
+                    }
+                }
+                rest => {
+                    self.done.drain(..=k);
+                    return Some(Answered::Rest(rest, d.at.0));
+                }
+            }
+        }
+        self.done.clear();
+        None
     }
 }
 
@@ -151,9 +171,14 @@ impl Answers<'_> {
 #[inline(always)]
 fn open_global(subs: &mut [SubCore], load_store: &LoadStore, now: u64) {
     // All are looked at before any is acted on: one guess for the host and not one each.
-    if !subs.iter().fold(false, |any, sub| any | sub.is_closed(Class::Global)) {
-        return;
+    if subs.iter().fold(false, |any, sub| any | sub.is_closed(Class::Global)) {
+        open_closed(subs, load_store, now);
     }
+}
+
+/// The same where some cannot.
+#[inline(never)]
+fn open_closed(subs: &mut [SubCore], load_store: &LoadStore, now: u64) {
     for sub in subs.iter_mut().filter(|sub| sub.is_closed(Class::Global)) {
         let room = load_store.room(sub.number, Path::Global);
         if room != Cycle::NEVER {
