@@ -1,8 +1,10 @@
 //! Copies that leave the host's caches alone: of much that nobody reads soon.
 
-/// Bytes that are written at once.
+/// Bytes that are written at once, and in one step.
 #[cfg(target_arch = "x86_64")]
 const WIDE: usize = 16;
+#[cfg(target_arch = "x86_64")]
+const STEP: usize = 4 * WIDE;
 
 /// Copies bytes.
 ///
@@ -30,17 +32,20 @@ unsafe fn copy_past(from: &[u8], to: *mut u8) {
     use std::arch::x86_64::{_mm_loadu_si128, _mm_sfence, _mm_stream_si128};
     // Up to where `to` is aligned, then in wide steps, then the rest.
     let (head, rest) = from.split_at(to.align_offset(WIDE).min(from.len()));
-    let (wide, tail) = rest.as_chunks::<WIDE>();
+    let (steps, tail) = rest.as_chunks::<STEP>();
     // SAFETY: all lies within what the caller promised, and wide stores are aligned.
     unsafe {
         std::ptr::copy_nonoverlapping(head.as_ptr(), to, head.len());
         let aligned = to.add(head.len());
-        for (n, chunk) in wide.iter().enumerate() {
-            _mm_stream_si128(aligned.add(n * WIDE).cast(), _mm_loadu_si128(chunk.as_ptr().cast()));
+        for (n, step) in steps.iter().enumerate() {
+            for k in (0..STEP).step_by(WIDE) {
+                let to = aligned.add(n * STEP + k);
+                _mm_stream_si128(to.cast(), _mm_loadu_si128(step.as_ptr().add(k).cast()));
+            }
         }
         // What others read comes after these stores.
         _mm_sfence();
-        std::ptr::copy_nonoverlapping(tail.as_ptr(), aligned.add(wide.len() * WIDE), tail.len());
+        std::ptr::copy_nonoverlapping(tail.as_ptr(), aligned.add(steps.len() * STEP), tail.len());
     }
 }
 
