@@ -82,7 +82,7 @@ impl Sm {
             }
             warp.pc = work.ctas[slot].resident.pc(index).unwrap_or(0);
             if let Some(watcher) = &mut self.watcher {
-                watcher.start(n as u16, slot as u16, start.linear, c.grid_id, at);
+                watcher.start((n as u16, warp), start.linear, c.grid_id, at);
             }
             self.plan(work, n, now);
         }

@@ -18,14 +18,14 @@ fn executes<'w, 'l>(work: &'w Work<'l>, warp: &WarpSlot) -> Option<&'w CtaSlot<'
     work.ctas.get(warp.cta as usize).filter(|_| warp.ahead < FAR_AHEAD)
 }
 
-/// Where in the host's memory that of an SM lies which its every turn looks at: addresses and bytes. Itself and its sub-cores come
-/// first.
-pub struct Whereabouts([(usize, usize); 11]);
+/// Where in the host's memory that of an SM lies which its every turn looks at: addresses and bytes. Itself, its sub-cores and
+/// samples come first.
+pub struct Whereabouts([(usize, usize); 9]);
 
 impl Whereabouts {
     /// The SM has its turn now.
     pub fn expect_now(&self) {
-        self.0[..2].iter().for_each(|&(start, bytes)| prefetch_nearest(start, bytes));
+        self.0[..3].iter().for_each(|&(start, bytes)| prefetch_nearest(start, bytes));
     }
 
     /// The SM will have its turn soon.
@@ -49,11 +49,10 @@ impl Sm {
         let [sets, ports] = self.load_store.extents();
         let (fetch, constants) = (self.fetch.extent(), self.constants.extent());
         let watched = self.watcher.as_deref();
-        let [due, slots, next] =
-            watched.and_then(|w| w.cell.as_ref()).map_or([NOWHERE; 3], TraceCell::extents);
+        let samples = watched.and_then(|w| w.cell.as_ref()).map_or(NOWHERE, TraceCell::extent);
         let recorder = watched.and_then(|w| w.recorder.as_ref());
         let [warps, recorded] = recorder.map_or([NOWHERE; 2], |r| r.extents(self.subs.len()));
-        Whereabouts([own, subs, fetch, constants, sets, ports, due, slots, next, warps, recorded])
+        Whereabouts([own, subs, samples, fetch, constants, sets, ports, warps, recorded])
     }
 
     /// Answers until `until` are known, and so are the warps that will run. One step goes over all of them before the next
@@ -61,6 +60,9 @@ impl Sm {
     pub(super) fn look_ahead(&mut self, work: &Work<'_>, until: Cycle) {
         self.load_store.expect_accesses();
         self.constants.expect();
+        if let Some(cell) = self.watcher.as_ref().and_then(|w| w.cell.as_ref()) {
+            cell.expect();
+        }
         let expected = &mut self.expected;
         expected.clear();
         let answers = self.inbox.iter().take_while(|r| r.at < until).filter(|r| is_data(r));

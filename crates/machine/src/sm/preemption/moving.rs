@@ -415,7 +415,7 @@ impl Sm {
                 blocked.push(n);
             }
             if let Some(watcher) = &mut self.watcher {
-                watcher.start(n, slot as u16, saved.linear, c.grid_id, now);
+                watcher.start((n, warp), saved.linear, c.grid_id, now);
             }
         }
         work.ctas[slot].warps = slots;

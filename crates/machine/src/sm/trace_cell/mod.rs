@@ -14,15 +14,15 @@ mod tests;
 pub use registers::{Drain, Event, RegisterError, Registers, Settings};
 pub use spec::Spec;
 
-use super::code::{CLASSES, Class, Kind, Timing};
-use super::look_ahead::extent;
+use super::code::{CLASSES, Class, Kind, Producer, Timing};
 use super::sub_core::SubCore;
 use super::warp::WarpSlot;
 use super::watch::{Waited, reasons};
 use crate::stall::Stall;
 use fifo::Fifo;
 use serde::{Deserialize, Serialize};
-use states::{Cell, PlainRecord, ROWS, Row, SLOTS, States};
+use simt::prefetch::prefetch_bytes;
+use states::{Cell, PlainRecord, ROWS, Row, SLOTS, States, Why};
 use std::collections::BTreeMap;
 use trace::record::{Form, INSTRUCTION_BYTES, Record};
 
@@ -31,6 +31,8 @@ const LINE: u64 = 128;
 /// Cycles whose intervals and events are kept before they are worked on, where moments are made by events.
 const EVENT_CYCLES: u64 = 1 << 10;
 
+/// Bytes of samples that an SM mostly takes in a turn, or fewer.
+const SOON: usize = 192;
 /// Bytes that there is room for at first, and how much more there is each time that it is not enough.
 const FIRST_BYTES: usize = 1 << 14;
 const GROWTH: usize = 4;
@@ -41,7 +43,9 @@ struct Interval {
     from: u64,
     until: u64,
     slot: u16,
-    cell: Cell,
+    pc: u32,
+    reason: Stall,
+    cta: u16,
     /// Until when results of memory, and of other units of variable latency, are missing.
     missing: [u64; 2],
 }
@@ -57,11 +61,10 @@ struct Counted {
 /// A warp slot as the cell sees it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Slot {
-    /// Its next moment, none where the warp is not wanted, and that one's number.
-    next: u64,
+    /// The number of its next moment, where that does not follow from the moment: there is none, or moments are made by events.
     number: u64,
-    /// As in [`Cell`].
-    place: u16,
+    /// Its warp's CTA slot.
+    cta: u16,
     is_wanted: bool,
 }
 
@@ -77,34 +80,32 @@ const IN_ORDER: [[Stall; 5]; CLASSES] = {
     all
 };
 
-fn no_records() -> Box<[PlainRecord; SLOTS]> {
-    Box::new([[0; 8]; SLOTS])
-}
-
-/// The trace cell of an SM.
+/// The trace cell of an SM. What every sample looks at comes first and is few lines of the host's cache.
 #[derive(Serialize, Deserialize)]
+#[repr(C, align(64))]
 pub struct TraceCell {
+    /// Each slot's next moment, none where the warp is not wanted.
+    #[serde(with = "simt::arrays")]
+    next: [u64; SLOTS],
+    /// All bits; none where intervals matter whether or not moments lie in them, since events do.
+    due_bits: u64,
+    /// Cycles between samples.
+    period: u64,
+    /// Moments before this follow on each other and are wanted: up to the end of the window, none where events matter.
+    plain_until: u64,
+    states: States,
     sm: u16,
     settings: Settings,
     /// Instructions that call functions, ascending.
     calls: Vec<u32>,
-    /// Cycles between samples.
-    period: u64,
     /// The cycle that sampling counts from, and the cycles between which it is on.
     base: u64,
     window: (u64, u64),
-    /// Intervals of each slot up to later than this matter: up to its next moment, all where events do.
-    #[serde(with = "simt::arrays")]
-    due: [u64; SLOTS],
     #[serde(with = "simt::arrays")]
     slots: [Slot; SLOTS],
     /// By events: up to when each slot's intervals were told.
     #[serde(with = "simt::arrays")]
     told: [u64; SLOTS],
-    states: States,
-    /// Room for the records of a moment.
-    #[serde(skip, default = "no_records")]
-    sent: Box<[PlainRecord; SLOTS]>,
     /// One warp in turn: the slot of each scheduler that had the last one.
     turns: Vec<usize>,
     /// By events: how many are missing until the next moment, moments, the number of the first of them, and what warps
@@ -113,13 +114,13 @@ pub struct TraceCell {
     moments: Vec<u64>,
     first_moment: u64,
     intervals: Vec<Interval>,
-    /// Somebody wants to know of events.
-    wants_events: bool,
     /// What records count and the last of them does not know of; instructions, cache misses, branches and barriers up to
     /// there.
     counted: Vec<Counted>,
     counters: [u32; 4],
     fifo: Fifo,
+    /// Records tell nothing but an instruction, its reasons and the SM, and none is lost on the way.
+    is_plain: bool,
     /// Through the load-store units: the next moment, bytes that wait, the place of the next line, and how many records
     /// of a moment had room.
     drain_at: u64,
@@ -155,26 +156,33 @@ impl TraceCell {
         let by_cycles = settings.event.is_none();
         let base = start + settings.phase;
         let wants_events = !by_cycles || settings.form.counters > 0;
+        let fifo = Fifo::new(spec.fifo, spec.records_per_cycle, settings.form.bytes(), rate);
+        let is_plain = !settings.in_turn
+            && settings.drain != Drain::LoadStore
+            && settings.form == Form::default()
+            && fifo.is_fast();
+        let window = (zero.saturating_add(settings.window.0), zero.saturating_add(settings.window.1));
         Some(TraceCell {
+            next: [u64::MAX; SLOTS],
+            due_bits: if wants_events { 0 } else { u64::MAX },
+            period: settings.period,
+            plain_until: if wants_events { 0 } else { window.1 },
+            states: States::default(),
             sm,
             calls: calls.to_vec(),
-            period: settings.period,
             base,
-            window: (zero.saturating_add(settings.window.0), zero.saturating_add(settings.window.1)),
-            due: [if wants_events { 0 } else { u64::MAX }; SLOTS],
-            slots: [Slot { next: u64::MAX, number: 0, place: 0, is_wanted: false }; SLOTS],
+            window,
+            slots: [Slot { number: 0, cta: 0, is_wanted: false }; SLOTS],
             told: [start; SLOTS],
-            states: States::default(),
-            sent: no_records(),
             turns: (0..schedulers.max(1)).collect(),
             missing_events: settings.period + settings.phase,
             moments: Vec::new(),
             first_moment: 0,
             intervals: Vec::new(),
-            wants_events,
             counted: Vec::new(),
             counters: [0; 4],
-            fifo: Fifo::new(spec.fifo, spec.records_per_cycle, settings.form.bytes(), rate),
+            fifo,
+            is_plain,
             drain_at: if by_cycles && settings.drain == Drain::LoadStore { base } else { u64::MAX },
             waiting: 0,
             stored: 0,
@@ -188,9 +196,18 @@ impl TraceCell {
         })
     }
 
-    /// Where in the host's memory that lies which is looked at most.
-    pub fn extents(&self) -> [(usize, usize); 3] {
-        [extent(&self.due), extent(&self.slots), self.states.extent()]
+    /// Bytes of what every sample looks at.
+    const NEAR: usize = std::mem::offset_of!(TraceCell, states) + States::NEAR;
+
+    /// Where in the host's memory that lies which every sample looks at.
+    pub fn extent(&self) -> (usize, usize) {
+        (std::ptr::from_ref(self) as usize, TraceCell::NEAR)
+    }
+
+    /// Samples will be taken soon.
+    #[inline(always)]
+    pub fn expect(&self) {
+        prefetch_bytes(self.states.end() as usize, SOON);
     }
 
     /// A warp takes a slot; its cycles are told of from `at` on.
@@ -199,38 +216,48 @@ impl TraceCell {
         let is_wanted = (s.ctas.0..=s.ctas.1).contains(&linear) && (s.task == 0 || s.task == task);
         let scheduler = self.scheduler(slot.into());
         self.present[scheduler] += u64::from(is_wanted);
+        let before = self.number(slot);
         let (next, number) = match (is_wanted, s.event) {
-            (false, _) => (u64::MAX, self.slots[usize::from(slot) % SLOTS].number),
+            (false, _) => (u64::MAX, before),
             // All intervals are wanted: a moment may turn out to lie in any.
-            (true, Some(_)) => (0, self.slots[usize::from(slot) % SLOTS].number),
+            (true, Some(_)) => (0, before),
             (true, None) => {
-                let (_, number) = self.moment_after(at.max(self.window.0));
                 // The stores of the warp before may still be leaving: until then the slot is its.
-                let number = number.max(self.slots[usize::from(slot) % SLOTS].number);
+                let number = self.moment_after(at.max(self.window.0)).max(before);
                 (self.base + number * self.period, number)
             }
         };
-        let place = if self.is_plain() { self.sm } else { cta };
-        self.slots[usize::from(slot) % SLOTS] = Slot { next, number, place, is_wanted };
+        if is_wanted && s.event.is_none() {
+            // Plain records do not tell it.
+            self.states.start(slot, number - before, (!self.is_plain).then_some(cta));
+        }
+        self.slots[usize::from(slot) % SLOTS] = Slot { number, cta, is_wanted };
+        self.next[usize::from(slot) % SLOTS] = next;
         self.told[usize::from(slot) % SLOTS] = at;
-        self.states.start(slot);
-        self.set_due(slot);
     }
 
-    /// The next moment of a slot has changed.
-    #[inline(always)]
-    fn set_due(&mut self, slot: u16) {
-        let next = self.slots[usize::from(slot) % SLOTS].next;
-        self.due[usize::from(slot) % SLOTS] = if self.wants_events { 0 } else { next };
+    /// The number of a slot's next moment.
+    fn number(&self, slot: u16) -> u64 {
+        match self.next[usize::from(slot) % SLOTS] {
+            next if next != u64::MAX && self.settings.event.is_none() => {
+                next.saturating_sub(self.base) / self.period
+            }
+            _ => self.slots[usize::from(slot) % SLOTS].number,
+        }
     }
 
     /// The warp of a slot is gone.
     pub fn leave(&mut self, slot: u16) {
+        self.end(slot, self.number(slot));
         let scheduler = self.scheduler(slot.into());
         let s = &mut self.slots[usize::from(slot) % SLOTS];
-        s.next = u64::MAX;
         self.present[scheduler] -= u64::from(std::mem::take(&mut s.is_wanted));
-        self.set_due(slot);
+    }
+
+    /// A slot has no next moment; this would be its number.
+    fn end(&mut self, slot: u16, number: u64) {
+        self.slots[usize::from(slot) % SLOTS].number = number;
+        self.next[usize::from(slot) % SLOTS] = u64::MAX;
     }
 
     /// The scheduler that has a slot.
@@ -238,19 +265,18 @@ impl TraceCell {
         slot % self.turns.len()
     }
 
-    /// The first moment that is not before a cycle, and its number.
-    fn moment_after(&self, at: u64) -> (u64, u64) {
-        let number = at.saturating_sub(self.base).div_ceil(self.period);
-        (self.base + number * self.period, number)
+    /// The number of the first moment that is not before a cycle.
+    fn moment_after(&self, at: u64) -> u64 {
+        at.saturating_sub(self.base).div_ceil(self.period)
     }
 
     /// The cycle before which all of the samples are known, of those before `now`; `since` tells for each of the warps that are
     /// there from when on nothing was told.
     pub fn known_until(&self, now: u64, since: impl Iterator<Item = u64>) -> u64 {
-        match self.wants_events {
+        match self.wants_events() {
             true => since.fold(now, u64::min),
             // Of every slot that is wanted all moments before its next one.
-            false => self.due.iter().copied().fold(now, u64::min),
+            false => self.next.iter().copied().fold(now, u64::min),
         }
     }
 
@@ -263,13 +289,13 @@ impl TraceCell {
     /// The cycle from which on they do.
     #[inline(always)]
     pub fn due(&self, slot: u16) -> u64 {
-        self.due[usize::from(slot) % SLOTS]
+        self.next[usize::from(slot) % SLOTS] & self.due_bits
     }
 
     /// Whether it has a moment that is wanted.
     #[inline(always)]
     fn has_moment(&self, slot: u16, until: u64) -> bool {
-        until > self.slots[usize::from(slot) % SLOTS].next
+        until > self.next[usize::from(slot) % SLOTS]
     }
 
     /// Takes the samples of an interval that matters; `warp` tells what else the instruction waits for.
@@ -277,7 +303,7 @@ impl TraceCell {
         &mut self,
         slot: u16,
         pc: u32,
-        stalls: u32,
+        reason: Stall,
         from: u64,
         until: u64,
         warp: Option<(&WarpSlot, &[u16])>,
@@ -285,28 +311,22 @@ impl TraceCell {
         if !self.has_moment(slot, until) {
             return;
         }
-        let place = self.slots[usize::from(slot) % SLOTS].place;
-        let cell = |stalls: u32| Cell { pc, stalls, place };
         let missing = warp.map_or([0; 2], |(warp, checks)| missing(warp, checks));
         if self.settings.event.is_some() {
             self.told[usize::from(slot) % SLOTS] = until;
             if from < until {
-                self.intervals.push(Interval { from, until, slot, cell: cell(stalls), missing });
+                let cta = self.slots[usize::from(slot) % SLOTS].cta;
+                self.intervals.push(Interval { from, until, slot, pc, reason, cta, missing });
             }
             return;
         }
         // What is missing changes in between.
         let (first, second) = (missing[0].min(missing[1]), missing[0].max(missing[1]));
-        if self.slots[usize::from(slot) % SLOTS].next < second {
-            for end in [first.min(until), second.min(until)] {
-                let at = self.slots[usize::from(slot) % SLOTS].next;
-                if at < end {
-                    self.take(slot, cell(stalls | holds(missing, at)), end);
-                }
+        for end in [first.min(until), second.min(until), until] {
+            let at = self.next[usize::from(slot) % SLOTS];
+            if at < end {
+                self.take(slot, pc, Why::new(reason, holds(missing, at)), end);
             }
-        }
-        if self.has_moment(slot, until) {
-            self.take(slot, cell(stalls), until);
         }
     }
 
@@ -314,38 +334,26 @@ impl TraceCell {
     #[cold]
     #[inline(never)]
     pub fn sample_alone(&mut self, slot: u16, pc: u32, reason: Stall, from: u64, until: u64) {
-        if !self.is_due(slot, until) {
+        if !self.is_due(slot, until) || self.take_one(slot, pc, reason.into(), until) {
             return;
         }
-        let s = &self.slots[usize::from(slot) % SLOTS];
-        let next = s.next.saturating_add(self.period);
-        if !self.wants_events && until <= next && next < self.window.1 {
-            // Mostly there is one.
-            return self.take_one(slot, pc, reason, next);
+        match self.wants_events() {
+            true => self.sample(slot, pc, reason, from, until, None),
+            false => self.take(slot, pc, reason.into(), until),
         }
-        self.sample_several(slot, pc, reason, from, until);
     }
 
-    /// The same where it may be more than one.
-    #[cold]
-    #[inline(never)]
-    fn sample_several(&mut self, slot: u16, pc: u32, reason: Stall, from: u64, until: u64) {
-        let stalls = 1 << reason as u32;
-        if self.wants_events {
-            return self.sample(slot, pc, stalls, from, until, None);
-        }
-        let place = self.slots[usize::from(slot) % SLOTS].place;
-        self.take(slot, Cell { pc, stalls, place }, until);
-    }
-
-    /// The next moment of a slot is in a state for this reason, and the one behind it comes at `next`.
+    /// The next moment of a slot, which lies before a cycle, is in a state; false, and nothing is done, where another does,
+    /// too, or that is not all.
     #[inline(always)]
-    fn take_one(&mut self, slot: u16, pc: u32, reason: Stall, next: u64) {
-        let s = &mut self.slots[usize::from(slot) % SLOTS];
-        let (number, place) = (s.number, s.place);
-        (s.number, s.next) = (number + 1, next);
-        self.due[usize::from(slot) % SLOTS] = next;
-        self.states.put_one(slot, number, pc, reason as u32, place);
+    fn take_one(&mut self, slot: u16, pc: u32, why: Why, until: u64) -> bool {
+        let next = &mut self.next[usize::from(slot) % SLOTS];
+        let behind = next.wrapping_add(self.period);
+        let is_one = until <= behind && behind < self.plain_until && self.states.put_one(slot, pc, why);
+        if is_one {
+            *next = behind;
+        }
+        is_one
     }
 
     /// Takes the samples of a wait that matters.
@@ -360,10 +368,19 @@ impl TraceCell {
         from: u64,
         until: u64,
     ) {
+        let at = self.next[usize::from(slot) % SLOTS];
         // Where all that was on its way is there, nothing else is missing.
-        match checks.is_empty() || warp.open_until <= self.slots[usize::from(slot) % SLOTS].next {
-            true => self.sample_alone(slot, warp.pc, reason, from, until),
-            false => self.sample(slot, warp.pc, 1 << reason as u32, from, until, Some((warp, checks))),
+        if checks.is_empty() || warp.open_until <= at {
+            return self.sample_alone(slot, warp.pc, reason, from, until);
+        }
+        // Mostly the same is missing at all moments.
+        let missing = missing(warp, checks);
+        let [why, last] = [at, until - 1].map(|at| Why::new(reason, holds(missing, at)));
+        if self.wants_events() || until <= at || why != last {
+            return self.sample(slot, warp.pc, reason, from, until, Some((warp, checks)));
+        }
+        if !self.take_one(slot, warp.pc, why, until) {
+            self.take(slot, warp.pc, why, until);
         }
     }
 
@@ -386,13 +403,8 @@ impl TraceCell {
         timing: &Timing,
         now: u64,
     ) {
-        let s = &self.slots[usize::from(slot) % SLOTS];
-        let (at, next) = (s.next, s.next.saturating_add(self.period));
-        if !self.is_due(slot, now + 1) {
-            warp.look_at = self.due(slot);
-            return;
-        }
-        if self.wants_events || now >= next || next >= self.window.1 {
+        let at = self.next[usize::from(slot) % SLOTS];
+        if at > now {
             return self.sample_all(slot, (warp, pc), sub, timing, now);
         }
         // Mostly there is one. Which reason it falls on is anybody's guess, so the host is not asked for one.
@@ -400,11 +412,14 @@ impl TraceCell {
         let (free, chosen) = (warp.since + throttle, warp.since + throttle + held);
         let n =
             [warp.since, free, chosen, now].into_iter().map(|from| usize::from(at >= from)).sum::<usize>();
-        warp.look_at = next;
-        self.take_one(slot, pc, IN_ORDER[timing.class as usize][n], next);
+        let reason = IN_ORDER[timing.class as usize][n];
+        if !self.take_one(slot, pc, reason.into(), now + 1) {
+            return self.sample_all(slot, (warp, pc), sub, timing, now);
+        }
+        warp.look_at = self.next[usize::from(slot) % SLOTS];
     }
 
-    /// The same where there are more, or somebody wants to know of events.
+    /// The same where there are more or none, or somebody wants to know of events.
     #[cold]
     #[inline(never)]
     fn sample_all(
@@ -433,6 +448,16 @@ impl TraceCell {
     #[inline(never)]
     pub fn sample_waited(&mut self, slot: u16, pc: u32, class: Class, waited: Waited, now: u64) {
         let (all, mut from) = reasons(class, waited, now);
+        // Mostly there is one, behind some of these.
+        let at = self.next[usize::from(slot) % SLOTS];
+        let (mut end, mut n) = (from, 0);
+        for (_, cycles) in all {
+            end += cycles;
+            n += usize::from(at >= end);
+        }
+        if at >= from && at < now && self.take_one(slot, pc, all[n % all.len()].0.into(), now) {
+            return;
+        }
         for (reason, cycles) in all {
             if cycles > 0 {
                 self.sample_alone(slot, pc, reason, from, from + cycles);
@@ -450,31 +475,30 @@ impl TraceCell {
     }
 
     /// All moments of a slot up to a cycle, of which there is one, are in one state.
-    fn take(&mut self, slot: u16, cell: Cell, until: u64) {
-        let s = &mut self.slots[usize::from(slot) % SLOTS];
-        let until = until.min(self.window.1);
-        let count = match until <= s.next + self.period {
+    #[inline(always)]
+    fn take(&mut self, slot: u16, pc: u32, why: Why, until: u64) {
+        let next = self.next[usize::from(slot) % SLOTS];
+        let count = match until <= next + self.period {
             true => 1,
-            false => (until - s.next).div_ceil(self.period),
+            false => (until.min(self.window.1) - next).div_ceil(self.period),
         };
-        self.states.put(slot, s.number, count, cell);
-        s.number += count;
-        s.next += count * self.period;
-        if s.next >= self.window.1 {
-            s.next = u64::MAX;
+        self.states.put(slot, pc, why, count);
+        let behind = next + count * self.period;
+        if behind >= self.window.1 {
+            return self.end(slot, self.number(slot) + count);
         }
-        self.set_due(slot);
+        self.next[usize::from(slot) % SLOTS] = behind;
     }
 
     /// Whether somebody wants to know of events.
     #[inline(always)]
     pub fn wants_events(&self) -> bool {
-        self.wants_events
+        self.due_bits == 0
     }
 
     /// Counts events; every so many there is a moment.
     pub fn event(&mut self, event: Event, count: u32, now: u64) {
-        if !self.wants_events {
+        if !self.wants_events() {
             return;
         }
         let place = match event {
@@ -510,7 +534,7 @@ impl TraceCell {
     /// An instruction issued.
     #[inline(always)]
     pub fn happens(&mut self, pc: u32, kind: Kind, now: u64) {
-        if self.wants_events {
+        if self.wants_events() {
             self.note(pc, kind, now);
         }
     }
@@ -588,7 +612,7 @@ impl TraceCell {
             Some(_) => self.match_moments(horizon),
             None => horizon.saturating_sub(self.base).div_ceil(self.period),
         };
-        let is_plain = self.is_plain();
+        let is_plain = self.is_plain;
         let is_last = horizon == u64::MAX;
         if is_plain && !is_last && self.settings.event.is_none() && self.states.mark(end) {
             return;
@@ -597,10 +621,7 @@ impl TraceCell {
         let mut counted = 0;
         let mut states = std::mem::take(&mut self.states);
         let mut chosen = Vec::new();
-        states.take(end, |number, row| {
-            if is_plain {
-                return self.send_plain(&row);
-            }
+        let send_all = |number, row: Row<'_>| {
             let cycle = match self.settings.event {
                 Some(_) => self.moments[(number - self.first_moment) as usize],
                 None => self.base + number * self.period,
@@ -616,7 +637,11 @@ impl TraceCell {
             } else {
                 (1..).zip(row.iter()).for_each(|(k, (slot, cell))| self.send(slot, cell, cycle, k));
             }
-        });
+        };
+        match is_plain {
+            true => states.take_records(end, self.sm, |records| self.send_plain(records)),
+            false => states.take(end, send_all),
+        }
         self.states = states;
         self.counted.drain(..counted);
         if self.settings.event.is_some() {
@@ -624,14 +649,6 @@ impl TraceCell {
             self.first_moment = end;
         }
         self.kept.retain(|&cycle, _| cycle >= horizon);
-    }
-
-    /// Whether records tell nothing but an instruction, its reasons and the SM, and none is lost on the way.
-    fn is_plain(&self) -> bool {
-        !self.settings.in_turn
-            && self.settings.drain != Drain::LoadStore
-            && self.settings.form == Form::default()
-            && self.fifo.is_fast()
     }
 
     /// One warp of each scheduler: the next one behind that which had its turn last.
@@ -652,17 +669,17 @@ impl TraceCell {
         }
     }
 
-    /// Records of a moment that nothing but their reasons are told of, through a FIFO that never fills.
-    fn send_plain(&mut self, row: &Row<'_>) {
+    /// Records that nothing but their reasons are told of, through a FIFO that never fills.
+    fn send_plain(&mut self, records: &[PlainRecord]) {
         let used = self.bytes.len();
         let room = (self.settings.buffer_bytes.saturating_sub(used as u64) / 8) as usize;
-        if self.bytes.capacity() - used < 8 * SLOTS {
+        let bytes = records.as_flattened();
+        if self.bytes.capacity() - used < bytes.len() {
             // What is there is seldom moved.
-            self.bytes.reserve((GROWTH - 1) * used + FIRST_BYTES);
+            self.bytes.reserve((GROWTH - 1) * used + FIRST_BYTES.max(bytes.len()));
         }
-        let records = row.records(&mut self.sent);
         let sent = records.len().min(room);
-        self.bytes.extend_from_slice(records[..sent].as_flattened());
+        self.bytes.extend_from_slice(&bytes[..8 * sent]);
         self.records += sent as u64;
         self.lost += (records.len() - sent) as u64;
     }
@@ -702,9 +719,9 @@ impl TraceCell {
                 if number < s.number {
                     continue;
                 }
+                self.states.start(i.slot, number - s.number, (!self.is_plain).then_some(i.cta));
                 s.number = number + 1;
-                let cell = Cell { stalls: i.cell.stalls | holds(i.missing, m), ..i.cell };
-                self.states.put(i.slot, number, 1, cell);
+                self.states.put(i.slot, i.pc, Why::new(i.reason, holds(i.missing, m)), 1);
             }
         }
         self.intervals.retain(|i| i.until > horizon);
@@ -732,19 +749,19 @@ impl TraceCell {
 }
 
 /// Until when results that a warp's instruction needs are missing: of memory, of other units of variable latency.
+#[inline(always)]
 fn missing(warp: &WarpSlot, checks: &[u16]) -> [u64; 2] {
-    let mut until = [0; 2];
+    let (mut long, mut short) = (0, 0);
     for &p in checks {
         let ready = warp.places[usize::from(p)];
-        if let Some(until) = ready.producer().checked_sub(1).and_then(|k| until.get_mut(k)) {
-            *until = (*until).max(ready.cycle());
-        }
+        let of = |producer: Producer| if ready.producer() == producer as usize { ready.cycle() } else { 0 };
+        (long, short) = (of(Producer::Long).max(long), of(Producer::Short).max(short));
     }
-    until
+    [long, short]
 }
 
-/// The bits of what is missing at a cycle.
+/// What is missing at a cycle, in bits as [`Why::new`] takes them.
+#[inline(always)]
 fn holds(missing: [u64; 2], at: u64) -> u32 {
-    let bit = |is: bool, s: Stall| u32::from(is) << s as u32;
-    bit(missing[0] > at, Stall::LongScoreboard) | bit(missing[1] > at, Stall::ShortScoreboard)
+    u32::from(missing[0] > at) | u32::from(missing[1] > at) << 1
 }

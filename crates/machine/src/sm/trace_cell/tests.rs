@@ -6,7 +6,7 @@ use trace::record::{Encoding, Form, read_all};
 
 const SPEC: Spec =
     Spec { fifo: 16, records_per_cycle: 4, own_bytes_per_cycle: 32, stream_bytes_per_cycle: 8 };
-const WAIT: u32 = 1 << Stall::Wait as u32;
+const WAIT: Stall = Stall::Wait;
 
 fn settings() -> Settings {
     let form = Form { encoding: Encoding::Vector, warp: true, cycle: true, counters: 1 };
@@ -257,7 +257,7 @@ fn plain_records_are_those_of_the_format() {
     let found = records(&mut c);
     let wanted = [0, 1, 5, 63].map(|slot: u32| Record {
         pc: (0x100 + slot) * INSTRUCTION_BYTES,
-        stalls: WAIT,
+        stalls: 1 << WAIT as u32,
         sm: 0x2a5,
         ..Record::default()
     });

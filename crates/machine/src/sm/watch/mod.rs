@@ -81,7 +81,7 @@ pub trait Watch {
     );
 
     /// A warp could issue from `warp.since` on and is chosen now.
-    fn waited(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64);
+    fn waited(&mut self, slot: u16, warp: &mut WarpSlot, sub: u32, class: Class, waited: Waited, now: u64);
 
     /// An instruction issues.
     fn issue(&mut self, slot: u16, pc: u32, sub: u32, timing: &Timing, now: u64);
@@ -94,7 +94,7 @@ pub trait Watch {
 
     /// A warp was chosen for an instruction that is told of as it happens: who looks late learns what it waited for before.
     #[inline(always)]
-    fn catch_up(&mut self, _: u16, _: &WarpSlot) {}
+    fn catch_up(&mut self, _: u16, _: &mut WarpSlot) {}
 
     /// The instruction decides where its warp goes on.
     fn branch(&mut self, slot: u16, pc: u32);
@@ -146,7 +146,7 @@ impl Watch for () {
     fn wait(&mut self, _: u16, _: &mut WarpSlot, _: u32, _: impl Checks, _: Stall, _: u64, _: u64) {}
 
     #[inline(always)]
-    fn waited(&mut self, _: u16, _: &WarpSlot, _: u32, _: Class, _: Waited, _: u64) {}
+    fn waited(&mut self, _: u16, _: &mut WarpSlot, _: u32, _: Class, _: Waited, _: u64) {}
 
     #[inline(always)]
     fn issue(&mut self, _: u16, _: u32, _: u32, _: &Timing, _: u64) {}
@@ -201,7 +201,7 @@ impl Watch for TraceCell {
         from: u64,
         until: u64,
     ) {
-        if self.is_due(slot, until) {
+        if until > warp.look_at {
             match reason {
                 Stall::Wait | Stall::LongScoreboard => {
                     self.sample_wait(slot, warp, checks.list(), reason, from, until);
@@ -214,9 +214,10 @@ impl Watch for TraceCell {
     }
 
     #[inline(always)]
-    fn waited(&mut self, slot: u16, warp: &WarpSlot, _: u32, class: Class, waited: Waited, now: u64) {
-        if self.is_due(slot, now) {
+    fn waited(&mut self, slot: u16, warp: &mut WarpSlot, _: u32, class: Class, waited: Waited, now: u64) {
+        if now > warp.look_at {
             self.sample_waited(slot, warp.pc, class, waited, now);
+            warp.look_at = self.due(slot);
         }
     }
 
@@ -243,14 +244,20 @@ impl Watch for TraceCell {
     }
 
     #[inline(always)]
-    fn catch_up(&mut self, slot: u16, warp: &WarpSlot) {
-        if self.is_due(slot, warp.since) {
+    fn catch_up(&mut self, slot: u16, warp: &mut WarpSlot) {
+        if warp.since > warp.look_at {
             self.sample_untold(slot, warp.pc, warp.since);
+            warp.look_at = self.due(slot);
         }
     }
 
     #[inline(always)]
     fn branch(&mut self, _: u16, _: u32) {}
+
+    #[inline(always)]
+    fn before(&self, counters: &Counters) -> Counts {
+        if self.wants_events() { Counts::of(counters) } else { Counts::default() }
+    }
 
     #[inline(always)]
     fn accessed(&mut self, told: &Accessed, before: Counts, counters: &Counters) {
@@ -293,7 +300,7 @@ impl Watch for Recorder {
     }
 
     #[inline(always)]
-    fn waited(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64) {
+    fn waited(&mut self, slot: u16, warp: &mut WarpSlot, sub: u32, class: Class, waited: Waited, now: u64) {
         self.chosen(slot, warp, sub, class, waited, now);
     }
 
@@ -350,7 +357,7 @@ impl<A: Watch, B: Watch> Watch for (&mut A, &mut B) {
     }
 
     #[inline(always)]
-    fn waited(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64) {
+    fn waited(&mut self, slot: u16, warp: &mut WarpSlot, sub: u32, class: Class, waited: Waited, now: u64) {
         self.0.waited(slot, warp, sub, class, waited, now);
         self.1.waited(slot, warp, sub, class, waited, now);
     }
@@ -362,7 +369,7 @@ impl<A: Watch, B: Watch> Watch for (&mut A, &mut B) {
     }
 
     #[inline(always)]
-    fn catch_up(&mut self, slot: u16, warp: &WarpSlot) {
+    fn catch_up(&mut self, slot: u16, warp: &mut WarpSlot) {
         self.0.catch_up(slot, warp);
         self.1.catch_up(slot, warp);
     }
@@ -448,9 +455,10 @@ pub(super) use with_watch;
 
 impl Watcher {
     /// A new warp takes a slot.
-    pub fn start(&mut self, slot: u16, cta: u16, linear: u64, task: u64, at: u64) {
+    pub fn start(&mut self, (slot, warp): (u16, &mut WarpSlot), linear: u64, task: u64, at: u64) {
         if let Some(cell) = &mut self.cell {
-            cell.start(slot, cta, linear, task, at);
+            cell.start(slot, warp.cta, linear, task, at);
+            warp.look_at = cell.due(slot);
         }
         if let Some(recorder) = &mut self.recorder {
             recorder.start(slot, linear);
@@ -464,7 +472,15 @@ impl Watcher {
 
     /// A warp could issue from `warp.since` on and is chosen now.
     #[inline(never)]
-    pub fn waited(&mut self, slot: u16, warp: &WarpSlot, sub: u32, class: Class, waited: Waited, now: u64) {
+    pub fn waited(
+        &mut self,
+        slot: u16,
+        warp: &mut WarpSlot,
+        sub: u32,
+        class: Class,
+        waited: Waited,
+        now: u64,
+    ) {
         with_watch!(self, watch => watch.waited(slot, warp, sub, class, waited, now));
     }
 
