@@ -231,7 +231,7 @@ fn what_is_wrong_is_told() {
     damaged(&|b| b.truncate(middle), &["cut off", "run the launch file again"]);
     damaged(&|b| b.truncate(5), &["cut off"]);
     damaged(&|b| b.push(0), &["1 bytes too many"]);
-    damaged(&|b| b[8] = 10, &["version 10, not of version 9", "with the warploom that wrote it"]);
+    damaged(&|b| b[8] = 9, &["version 9, not of version 8", "with the warploom that wrote it"]);
     damaged(&|b| b[12] ^= 1, &["another version of the machine"]);
     damaged(&|b| b.clear(), &["no checkpoint", "`--checkpoint` wrote"]);
     told(folder.warploom(&["resume", "busy.toml"]), &["no checkpoint"]);

@@ -19,7 +19,7 @@ use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 pub const MAGIC: &[u8; 8] = b"WARPLCHK";
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 8;
 pub const HEADER: usize = 8 + 4 + 8 + 3 * 8;
 pub const CHECKSUM: usize = 32;
 

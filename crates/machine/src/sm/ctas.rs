@@ -102,14 +102,15 @@ impl Sm {
         for (index, &n) in cta.warps.iter().enumerate() {
             let warp = &mut self.warps[usize::from(n)];
             let Some(end) = code.sprint_from(warp.pc) else { return };
-            let threads = cta.resident.active(index).count_ones();
+            let threads = cta.resident.active(index);
             let expect = |address| self.load_store.expect_line(address);
             let ran = cta.resident.sprint(index, end, &mut self.track, &mut self.log, expect);
             warp.ahead = ran as u8;
+            let recorder = self.watcher.as_mut().and_then(|w| w.recorder.as_mut());
             if ran > 0
-                && let Some(watcher) = &mut self.watcher
+                && let Some(recorder) = recorder
             {
-                watcher.execute(warp.row(), ran, threads);
+                recorder.seen.execute(warp.row(), ran, threads.count_ones());
             }
         }
     }

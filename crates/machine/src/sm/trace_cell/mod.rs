@@ -61,12 +61,15 @@ struct Counted {
 /// A warp slot as the cell sees it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Slot {
-    /// The number of its next moment, where that does not follow from the moment: there is none, or moments are made by events.
+    /// The number of its next moment, where moments are made by events.
     number: u64,
     /// Its warp's CTA slot.
     cta: u16,
     is_wanted: bool,
 }
+
+/// No moment comes.
+const GONE: u64 = 1 << 63;
 
 /// What a warp does one after the other until its instruction issues, by the instruction's class.
 const IN_ORDER: [[Stall; 5]; CLASSES] = {
@@ -84,7 +87,8 @@ const IN_ORDER: [[Stall; 5]; CLASSES] = {
 #[derive(Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct TraceCell {
-    /// Each slot's next moment, none where the warp is not wanted.
+    /// Each slot's next moment. Where no warp is wanted there is none: [`GONE`], by cycles with the one from which on another
+    /// warp's could be.
     #[serde(with = "simt::arrays")]
     next: [u64; SLOTS],
     /// All bits; none where intervals matter whether or not moments lie in them, since events do.
@@ -93,14 +97,18 @@ pub struct TraceCell {
     period: u64,
     /// Moments before this follow on each other and are wanted: up to the end of the window, none where events matter.
     plain_until: u64,
+    /// The cycle that sampling counts from, and the cycles between which it is on.
+    base: u64,
+    window: (u64, u64),
+    /// The period as a shift, if it is one.
+    period_shift: Option<u32>,
+    /// All warps are wanted, by cycles, and nothing is told of them but what they do.
+    takes_all: bool,
     states: States,
     sm: u16,
     settings: Settings,
     /// Instructions that call functions, ascending.
     calls: Vec<u32>,
-    /// The cycle that sampling counts from, and the cycles between which it is on.
-    base: u64,
-    window: (u64, u64),
     #[serde(with = "simt::arrays")]
     slots: [Slot; SLOTS],
     /// By events: up to when each slot's intervals were told.
@@ -163,10 +171,12 @@ impl TraceCell {
             && fifo.is_fast();
         let window = (zero.saturating_add(settings.window.0), zero.saturating_add(settings.window.1));
         Some(TraceCell {
-            next: [u64::MAX; SLOTS],
+            next: [GONE | base; SLOTS],
             due_bits: if wants_events { 0 } else { u64::MAX },
             period: settings.period,
-            plain_until: if wants_events { 0 } else { window.1 },
+            plain_until: if wants_events { 0 } else { window.1.min(GONE) },
+            period_shift: settings.period.is_power_of_two().then(|| settings.period.trailing_zeros()),
+            takes_all: is_plain && by_cycles && settings.ctas == (0, u64::MAX) && settings.task == 0,
             states: States::default(),
             sm,
             calls: calls.to_vec(),
@@ -212,62 +222,56 @@ impl TraceCell {
 
     /// A warp takes a slot; its cycles are told of from `at` on.
     pub fn start(&mut self, slot: u16, cta: u16, linear: u64, task: u64, at: u64) {
+        if self.takes_all {
+            // Mostly: then nothing is looked at that samples do not look at, too.
+            return self.begin(slot, at, None);
+        }
         let s = &self.settings;
         let is_wanted = (s.ctas.0..=s.ctas.1).contains(&linear) && (s.task == 0 || s.task == task);
-        let scheduler = self.scheduler(slot.into());
+        let (by_events, scheduler) = (s.event.is_some(), self.scheduler(slot.into()));
         self.present[scheduler] += u64::from(is_wanted);
-        let before = self.number(slot);
-        let (next, number) = match (is_wanted, s.event) {
-            (false, _) => (u64::MAX, before),
+        match is_wanted {
             // All intervals are wanted: a moment may turn out to lie in any.
-            (true, Some(_)) => (0, before),
-            (true, None) => {
-                // The stores of the warp before may still be leaving: until then the slot is its.
-                let number = self.moment_after(at.max(self.window.0)).max(before);
-                (self.base + number * self.period, number)
-            }
-        };
-        if is_wanted && s.event.is_none() {
-            // Plain records do not tell it.
-            self.states.start(slot, number - before, (!self.is_plain).then_some(cta));
+            true if by_events => self.next[usize::from(slot) % SLOTS] = 0,
+            // Plain records do not tell where it is.
+            true => self.begin(slot, at, (!self.is_plain).then_some(cta)),
+            false => self.next[usize::from(slot) % SLOTS] |= GONE,
         }
-        self.slots[usize::from(slot) % SLOTS] = Slot { number, cta, is_wanted };
-        self.next[usize::from(slot) % SLOTS] = next;
+        let s = &mut self.slots[usize::from(slot) % SLOTS];
+        (s.cta, s.is_wanted) = (cta, is_wanted);
         self.told[usize::from(slot) % SLOTS] = at;
     }
 
-    /// The number of a slot's next moment.
-    fn number(&self, slot: u16) -> u64 {
-        match self.next[usize::from(slot) % SLOTS] {
-            next if next != u64::MAX && self.settings.event.is_none() => {
-                next.saturating_sub(self.base) / self.period
-            }
-            _ => self.slots[usize::from(slot) % SLOTS].number,
-        }
+    /// By cycles: moments of a slot go on from a cycle.
+    #[inline(always)]
+    fn begin(&mut self, slot: u16, at: u64, cta: Option<u16>) {
+        let next = &mut self.next[usize::from(slot) % SLOTS];
+        let number = |cycles: u64| match self.period_shift {
+            Some(shift) => cycles >> shift,
+            None => cycles / self.period,
+        };
+        // The stores of the warp before may still be leaving: until then the slot is its.
+        let before = number((*next & !GONE).saturating_sub(self.base));
+        let first = at.max(self.window.0).saturating_sub(self.base);
+        let first = number(first.saturating_add(self.period - 1)).max(before);
+        *next = self.base + first * self.period;
+        self.states.start(slot, first - before, cta);
     }
 
     /// The warp of a slot is gone.
+    #[inline]
     pub fn leave(&mut self, slot: u16) {
-        self.end(slot, self.number(slot));
-        let scheduler = self.scheduler(slot.into());
-        let s = &mut self.slots[usize::from(slot) % SLOTS];
-        self.present[scheduler] -= u64::from(std::mem::take(&mut s.is_wanted));
-    }
-
-    /// A slot has no next moment; this would be its number.
-    fn end(&mut self, slot: u16, number: u64) {
-        self.slots[usize::from(slot) % SLOTS].number = number;
-        self.next[usize::from(slot) % SLOTS] = u64::MAX;
+        self.next[usize::from(slot) % SLOTS] |= GONE;
+        if !self.takes_all {
+            let scheduler = self.scheduler(slot.into());
+            let s = &mut self.slots[usize::from(slot) % SLOTS];
+            self.present[scheduler] -= u64::from(std::mem::take(&mut s.is_wanted));
+        }
     }
 
     /// The scheduler that has a slot.
     fn scheduler(&self, slot: usize) -> usize {
         slot % self.turns.len()
-    }
-
-    /// The number of the first moment that is not before a cycle.
-    fn moment_after(&self, at: u64) -> u64 {
-        at.saturating_sub(self.base).div_ceil(self.period)
     }
 
     /// The cycle before which all of the samples are known, of those before `now`; `since` tells for each of the warps that are
@@ -388,7 +392,8 @@ impl TraceCell {
     #[cold]
     #[inline(never)]
     pub fn sample_untold(&mut self, slot: u16, pc: u32, until: u64) {
-        let from = self.told[usize::from(slot) % SLOTS].min(until);
+        // Where it began only matters where moments are not known yet.
+        let from = if self.wants_events() { self.told[usize::from(slot) % SLOTS].min(until) } else { until };
         self.sample_alone(slot, pc, Stall::Wait, from, until);
     }
 
@@ -484,10 +489,8 @@ impl TraceCell {
         };
         self.states.put(slot, pc, why, count);
         let behind = next + count * self.period;
-        if behind >= self.window.1 {
-            return self.end(slot, self.number(slot) + count);
-        }
-        self.next[usize::from(slot) % SLOTS] = behind;
+        let is_over = behind >= self.window.1;
+        self.next[usize::from(slot) % SLOTS] = if is_over { GONE | behind } else { behind };
     }
 
     /// Whether somebody wants to know of events.

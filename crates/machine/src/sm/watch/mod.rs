@@ -465,11 +465,6 @@ impl Watcher {
         }
     }
 
-    /// So many instructions, one behind the other, execute with so many threads.
-    pub fn execute(&mut self, pc: u32, count: u32, threads: u32) {
-        with_watch!(self, watch => watch.execute(pc, count, threads));
-    }
-
     /// A warp could issue from `warp.since` on and is chosen now.
     #[inline(never)]
     pub fn waited(
