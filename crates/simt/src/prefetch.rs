@@ -46,13 +46,13 @@ pub fn prefetch_list<T>(list: &[T]) {
 /// Asks for so many bytes from an address on.
 #[inline(always)]
 pub fn prefetch_bytes(start: usize, bytes: usize) {
-    each_line(start, bytes, |at| prefetch_at(at));
+    each_line(start, bytes, prefetch_at);
 }
 
 /// Asks for so many bytes from an address on, which are near already, for the first level of a host's caches.
 #[inline(always)]
 pub fn prefetch_nearest(start: usize, bytes: usize) {
-    each_line(start, bytes, |at| hint::<3>(at));
+    each_line(start, bytes, hint::<3>);
 }
 
 /// Goes over bytes line by line, in as few instructions as there can be.
