@@ -1,6 +1,7 @@
 //! A kernel's instructions as the scheduler sees them: what each waits for, which pipe it takes, how long it lasts.
 
 mod entries;
+mod straight;
 
 use super::constants;
 use super::core::LINE_INSTRUCTIONS;
@@ -9,7 +10,7 @@ use super::waits::{self, FOR_READERS};
 use crate::stall::Stall;
 use crate::units::LINE;
 use isa::field::{AtomOp, Cache, Field, From, Order, To};
-use isa::image::{Function, Image};
+use isa::image::Image;
 use isa::{Effects, Inst, Op, Operand, Pred, Reg, Role, Special, Src, UReg, Unit};
 use serde::{Deserialize, Serialize};
 use simt::special::is_volatile;
@@ -468,24 +469,6 @@ fn reads_timer(i: &Inst) -> bool {
     }
 }
 
-/// Where a kernel's code ends, if it is straight and needs nobody: what its warps do can be executed as soon as they start.
-/// Loads are too: a launch whose results depend on the order of its CTAs is not asked.
-fn sprint(f: &Function, image: &Image, timings: &[Timing]) -> Option<u32> {
-    let mut loads = 0;
-    for n in f.start..f.end.min(f.start + u32::from(u8::MAX)) {
-        let (i, t) = (&image.code[n as usize], &timings[n as usize]);
-        match i.op {
-            Op::Exit if waits::is_always(i) => return (loads > 0).then_some(n),
-            Op::Ldg | Op::Stg if cache(i) != Cache::Cv => loads += u32::from(i.op == Op::Ldg),
-            Op::Exit | Op::Bsync => {}
-            Op::Bra if !waits::is_always(i) => {}
-            _ if waits::is_quiet(t) && !t.is_late => {}
-            _ => return None,
-        }
-    }
-    None
-}
-
 /// Uniform registers that an instruction reads.
 fn uniform_reads(i: &Inst) -> impl Iterator<Item = (UReg, u32)> + '_ {
     let sources = i.op.row().roles.iter().filter_map(|&role| match i.source(role)?.operand {
@@ -594,7 +577,8 @@ impl Code {
             t.loads_shared = t.kind == Kind::Load;
         }
         let entries = image.functions.iter().filter(|f| f.is_entry && !f.order_dependent && is_all);
-        code.sprints = entries.filter_map(|f| Some((f.start, sprint(f, image, &timings)?))).collect();
+        code.sprints =
+            entries.filter_map(|f| Some((f.start, straight::sprint(f, image, &timings)?))).collect();
         for &(start, end) in code.sprints.iter() {
             let sprinted = &mut timings[start as usize..end as usize];
             sprinted.iter_mut().filter(|t| t.is_memory()).for_each(|t| t.is_known = true);
