@@ -310,6 +310,10 @@ pub fn seconds(selection: &Selection, machine: &Machine, repetitions: u32) -> Re
 
 /// Writes `accuracy.md`, or `speed.md`, to the folder.
 pub fn write_docs(folder: &Path, speed: bool, repetitions: u32, machine: &Machine) -> Result<bool, String> {
+    // Before minutes of work, not behind them.
+    if !folder.is_dir() {
+        return Err(format!("there is no folder {}: make it, or name one that is there", folder.display()));
+    }
     let config = machine.load()?;
     let (list, results) = kernels::load(&test_data("main"))?;
     let (name, text) = if speed {

@@ -2,8 +2,8 @@
 //!
 //! A warp's file: registers, zeros (what RZ reads), a place that swallows writes to RZ, scratch rows for operand
 //! modifiers, convergence registers, uniform registers, and one row for every immediate and constant that operands name in
-//! the code that the entry can reach; behind them the warp's tape. Constants that instructions load into registers have no rows: all warps of a launch
-//! share their words.
+//! the code that the entry can reach; behind them the warp's tape. Constants that instructions load into registers have no
+//! rows: all warps of a launch share their words.
 
 use crate::lanes::{COMPLEMENT, DROPPED, PT};
 use crate::level::{Isa, Levels, levels};

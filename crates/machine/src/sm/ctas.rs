@@ -93,8 +93,7 @@ impl Sm {
     /// Warps of straight code that have just started execute it at once, one behind the other: what the host needs for that is
     /// near then.
     fn sprint(&mut self, work: &mut Work<'_>, slot: usize) {
-        // A version of the code can be put in their way as long as they have not begun.
-        if !self.is_plain() || self.is_optimizing() {
+        if !self.is_plain() {
             return;
         }
         let cta = &mut work.ctas[slot];

@@ -5,8 +5,8 @@
 
 use super::code::{Class, Code, Timing};
 use super::core::{Sm, Turn};
+use super::layouts::Layouts;
 use super::plan::{Planned, Supply};
-use super::quick::Shared;
 use super::spec::Latency;
 use super::sub_core::SubCore;
 use super::warp::{Loaded, State, WarpSlot};
@@ -311,21 +311,21 @@ impl Sm {
 
 impl<W: Watch> Supply<'_, W> {
     /// Executes a warp's next instruction, and at once all behind it that concerns only the warp: where the first of them
-    /// leads. Nothing is executed that others see. Loads from shared memory are executed too, where the SM's parts that sub-cores
-    /// share are given: the warp reads in its own order, and between barriers nobody can tell when.
+    /// leads. Nothing is executed that others see. Loads from shared memory are executed too, where layouts are given: the
+    /// warp reads in its own order, and between barriers nobody can tell when.
     #[inline(always)]
     pub fn execute(
         &mut self,
         resident: &mut Resident<'_>,
         warp: &mut WarpSlot,
         (code, timing): (&Code, &Timing),
-        shared: Option<&mut Shared<'_>>,
+        layouts: Option<&Layouts>,
     ) -> Option<u32> {
         let index = usize::from(warp.index);
         let threads = if W::THREADS { resident.active(index).count_ones() } else { 0 };
         let mut to = warp.pc + 1;
         if timing.goes_on {
-            run_ahead(resident, warp, code, shared);
+            run_ahead(resident, warp, code, layouts);
         } else if timing.run > 0 {
             // No more than asked for.
             warp.ahead = resident.run(index, timing.run.into()) as u8;
@@ -417,7 +417,7 @@ const MOST: u32 = u8::MAX as u32;
 /// Executes instructions of a warp, one behind the other, up to one that others see or that lies behind one that was not
 /// executed.
 #[inline(always)]
-fn run_ahead(resident: &mut Resident<'_>, warp: &mut WarpSlot, code: &Code, shared: Option<&mut Shared<'_>>) {
+fn run_ahead(resident: &mut Resident<'_>, warp: &mut WarpSlot, code: &Code, layouts: Option<&Layouts>) {
     let index = usize::from(warp.index);
     let (mut ran, mut loads, mut loaded) = (0, 0, 0);
     while ran < MOST {
@@ -435,7 +435,7 @@ fn run_ahead(resident: &mut Resident<'_>, warp: &mut WarpSlot, code: &Code, shar
             }
         } else if timing.loads_shared
             && loads < Loaded::MOST
-            && let Some(layout) = shared.as_ref().and_then(|s| s.layouts.get(timing.layout))
+            && let Some(layout) = layouts.and_then(|l| l.get(timing.layout))
             && let Some(bit) = Loaded::bit(layout.passes, timing.words)
             && resident.is_whole(index)
             && resident.step_shared(index, layout)

@@ -246,8 +246,8 @@ impl Sm {
                     let is_turn = now <= until;
                     if warp.ahead == 0 {
                         let resident = &mut ctas[usize::from(warp.cta)].resident;
-                        if let Some(next) = supply.execute(resident, warp, (code, timing), Some(&mut shared))
-                        {
+                        let layouts = Some(&*shared.layouts);
+                        if let Some(next) = supply.execute(resident, warp, (code, timing), layouts) {
                             to = next;
                         }
                     }

@@ -134,6 +134,7 @@ pub fn is_quiet(t: &Timing) -> bool {
     t.is_known || (t.kind == Kind::Fixed && !t.reads_time)
 }
 
+/// Whether it executes in all lanes that come to it.
 pub fn is_always(i: &Inst) -> bool {
     i.guard.pred == Pred::PT && !i.guard.neg
 }

@@ -144,8 +144,8 @@ pub struct Coming {
 pub struct Missing {
     /// Requests of the line that are on their way.
     pub chain: u32,
-    /// The line's slot; the highest number where it has none.
-    pub slot: u16,
+    /// The line's slot, if it has one.
+    pub slot: u32,
     /// Which of the access's lines it is.
     pub n: u8,
     pub sectors: u8,

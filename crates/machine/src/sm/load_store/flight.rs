@@ -119,6 +119,15 @@ pub struct Asking {
 
 impl Asking {
     pub const NOTHING: Asking = Asking { place: END, left: 0 };
+
+    /// One answer more is asked for; the instruction has a place from then on.
+    #[inline(always)]
+    fn reserve(&mut self, waiting: &mut Slab<Waiting>) {
+        if self.place == END {
+            self.place = waiting.reserve(Waiting::NOBODY);
+        }
+        self.left += 1;
+    }
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -215,7 +224,7 @@ impl Flights {
     /// The same of one that an instruction waits for.
     #[inline(always)]
     pub fn start_for(&mut self, asking: &mut Asking, new: New) -> u32 {
-        self.reserve(asking);
+        asking.reserve(&mut self.waiting);
         let (w, fits) = (asking.place as u16, asking.place <= u16::MAX.into());
         let token = self.start_with(new, w, u8::from(fits));
         if !fits {
@@ -242,15 +251,6 @@ impl Flights {
     pub fn hold(&mut self, sectors: u32, requests: u32) {
         self.sectors += sectors;
         self.lines += requests;
-    }
-
-    /// One answer more is asked for; the instruction has a place from then on.
-    #[inline(always)]
-    fn reserve(&mut self, asking: &mut Asking) {
-        if asking.place == END {
-            *asking = self.ask();
-        }
-        asking.left += 1;
     }
 
     /// An instruction will wait: it has a place.
@@ -326,10 +326,7 @@ impl Flights {
             let (sectors, next) = (flight.sectors & coming, flight.next);
             coming ^= sectors;
             if sectors != 0 {
-                if asking.place == END {
-                    asking.place = self.waiting.reserve(Waiting::NOBODY);
-                }
-                asking.left += 1;
+                asking.reserve(&mut self.waiting);
                 let w = asking.place;
                 match flight.waiting.get_mut(usize::from(flight.few)) {
                     // Those that come later wait behind others.

@@ -135,25 +135,8 @@ impl LoadStore {
             }
             away |= missing;
             asked += count(missing);
-            let looked = access.looked(n);
-            if chain != NONE && self.takes_along(chain, missing, looked, out) {
-                if waits {
-                    self.flights.join(&mut asking, missing, chain);
-                }
-                continue;
-            }
-            requests += 1;
-            let sectors = if slot.is_some() { missing } else { 0 };
-            let slot_or_none = slot.unwrap_or(NO_SLOT);
-            let flight = New { next: chain, slot: slot_or_none, sectors, held: missing, before: out.len() };
-            let token = match waits {
-                true => self.flights.start_for(&mut asking, flight),
-                false => self.flights.start(flight),
-            };
-            if let Some(at) = slot {
-                self.cache.slot(at).set_flight(token);
-            }
-            self.send(looked, Sent::new(token, pieces.line(n), missing), out);
+            let wanted = Missing { chain, slot: slot.unwrap_or(NO_SLOT), n: n as u8, sectors: missing };
+            requests += self.ask_for(&mut asking, waits, &wanted, pieces.line(n), access, out);
         }
         self.flights.hold(asked, requests);
         counters.l1_load_sectors += u64::from(pieces.touched() - of_local);
@@ -197,24 +180,40 @@ impl LoadStore {
     ) -> u32 {
         let mut waits = *asking;
         let (mut asked, mut requests) = (0, 0);
-        for &Missing { chain, slot, n, sectors } in pieces.missing.iter().take(missing) {
-            asked += count(sectors);
-            let looked = access.looked(n.into());
-            if chain != NONE && self.takes_along(chain, sectors, looked, out) {
-                self.flights.join(&mut waits, sectors, chain);
-                continue;
-            }
-            requests += 1;
-            let slot = if slot == u16::MAX { NO_SLOT } else { slot.into() };
-            let fills = if slot == NO_SLOT { 0 } else { sectors };
-            let new = New { next: chain, slot, sectors: fills, held: sectors, before: out.len() };
-            let token = self.flights.start_for(&mut waits, new);
-            self.cache.set_flight(slot, token);
-            self.send(looked, Sent::new(token, pieces.line(n.into()), sectors), out);
+        for wanted in pieces.missing.iter().take(missing) {
+            asked += count(wanted.sectors);
+            let line = pieces.line(wanted.n.into());
+            requests += self.ask_for(&mut waits, true, wanted, line, access, out);
         }
         self.flights.hold(asked, requests);
         *asking = waits;
         asked
+    }
+
+    /// Asks for what is missing of a line, along with a request that has not left or in one of its own: how many more there are.
+    #[inline(always)]
+    fn ask_for(
+        &mut self,
+        asking: &mut Asking,
+        waits: bool,
+        &Missing { chain, slot, n, sectors }: &Missing,
+        line: u64,
+        access: Access,
+        out: &mut Vec<Request>,
+    ) -> u32 {
+        let looked = access.looked(n.into());
+        if chain != NONE && self.takes_along(chain, sectors, looked, out) {
+            if waits {
+                self.flights.join(asking, sectors, chain);
+            }
+            return 0;
+        }
+        let fills = if slot == NO_SLOT { 0 } else { sectors };
+        let new = New { next: chain, slot, sectors: fills, held: sectors, before: out.len() };
+        let token = if waits { self.flights.start_for(asking, new) } else { self.flights.start(new) };
+        self.cache.set_flight(slot, token);
+        self.send(looked, Sent::new(token, line, sectors), out);
+        1
     }
 
     /// The end of a load: passes through the banks, and its result, if it is known. So many sectors were looked up, and had to
@@ -573,8 +572,7 @@ fn look_up(cache: &mut Tags, flights: &Flights, pieces: &mut Pieces) -> (Cycle, 
         // The next one takes the place where there is nothing.
         pieces.coming[coming % 32] = Coming { chain, sectors: found.coming };
         coming += usize::from(found.coming != 0);
-        pieces.missing[missing % 32] =
-            Missing { chain, slot: slot as u16, n: n as u8, sectors: found.missing };
+        pieces.missing[missing % 32] = Missing { chain, slot, n: n as u8, sectors: found.missing };
         missing += usize::from(found.missing != 0);
     }
     (ready, coming, missing)

@@ -197,7 +197,8 @@ pub struct Tags {
 /// Lines next to each other whose entries lie together; a power of two. Half a line of the host's caches.
 const NEIGHBOURS: u64 = 8;
 
-/// The same for a table whose shift this is.
+/// Where the search for a mark begins in a table of this shift. Neighbours lie together: warps of a CTA mostly ask for them in one
+/// turn of the SM, and the host's caches then fetch one line for all.
 #[inline(always)]
 fn home(mark: u32, shift: u32) -> usize {
     let below = NEIGHBOURS as u32 - 1;
@@ -247,8 +248,7 @@ impl Tags {
         (((hash >> 48) & !(NEIGHBOURS - 1)) | (n % NEIGHBOURS)) as u32
     }
 
-    /// Where the search for a mark begins. Neighbours lie together: warps of a CTA mostly ask for them in one turn of the SM,
-    /// and the host's caches then fetch one line for all.
+    /// The same in this table.
     #[inline(always)]
     fn home(&self, mark: u32) -> usize {
         home(mark, self.shift)
